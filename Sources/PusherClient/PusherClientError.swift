@@ -1,0 +1,126 @@
+/// What this package throws, and reports where nobody waits for a result.
+public struct PusherClientError: Error, Sendable {
+    /// What kind of error it is. New codes may come with new versions: keep a `default` when you switch over them.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The code's name, as it is printed.
+        public let rawValue: String
+
+        /// Makes a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+    }
+
+    /// What kind of error it is.
+    public var code: Code
+    /// What was wrong, with the value at fault, and what to do about it.
+    public var message: String
+    /// The WebSocket close code, or the code of a `pusher:error`, that the server gave.
+    public var serverCode: Int?
+    /// The channel at fault, where the error belongs to one.
+    public var channelName: String?
+    /// The error underneath, for example that of the operating system.
+    public var cause: (any Error)?
+
+    /// Makes an error.
+    public init(
+        _ code: Code,
+        _ message: String,
+        serverCode: Int? = nil,
+        channelName: String? = nil,
+        cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message
+        self.serverCode = serverCode
+        self.channelName = channelName
+        self.cause = cause
+    }
+}
+
+extension PusherClientError.Code {
+    /// The app key is empty or has characters that a URL path segment cannot hold.
+    public static let invalidKey = Self(rawValue: "invalidKey")
+    /// The host is empty or is no host name or IP address.
+    public static let invalidHost = Self(rawValue: "invalidHost")
+    /// The port is not within 1 and 65535.
+    public static let invalidPort = Self(rawValue: "invalidPort")
+    /// The path prefix has characters that a URL path cannot hold, or does not start with a slash.
+    public static let invalidPath = Self(rawValue: "invalidPath")
+    /// An option has a value that makes no sense, for example a negative timeout or a malformed header.
+    public static let invalidOption = Self(rawValue: "invalidOption")
+    /// The channel name breaks the server's rules.
+    public static let invalidChannelName = Self(rawValue: "invalidChannelName")
+    /// This version cannot subscribe to channels of that kind.
+    public static let unsupportedChannel = Self(rawValue: "unsupportedChannel")
+
+    /// The host name could not be resolved.
+    public static let nameResolutionFailed = Self(rawValue: "nameResolutionFailed")
+    /// No TCP connection could be made.
+    public static let connectionFailed = Self(rawValue: "connectionFailed")
+    /// The TLS handshake failed; the message says why the certificate was refused.
+    public static let tlsFailed = Self(rawValue: "tlsFailed")
+    /// The server did not answer the WebSocket upgrade as it must.
+    public static let upgradeFailed = Self(rawValue: "upgradeFailed")
+    /// The attempt to connect took longer than ``PusherClientOptions/Timeouts-swift.struct/connectionAttempt``.
+    public static let connectionTimedOut = Self(rawValue: "connectionTimedOut")
+    /// The connection ended: closed by the server, or lost.
+    public static let connectionClosed = Self(rawValue: "connectionClosed")
+    /// The server refused the connection for good; connecting again unchanged would be refused again.
+    public static let connectionRefused = Self(rawValue: "connectionRefused")
+    /// Nothing came from the server for the activity timeout, nor for the pong timeout after a ping.
+    public static let pongTimedOut = Self(rawValue: "pongTimedOut")
+    /// The retry policy, or its limit of attempts, ended the attempts to connect.
+    public static let retriesExhausted = Self(rawValue: "retriesExhausted")
+    /// `disconnect()` was called, or the client was released.
+    public static let disconnected = Self(rawValue: "disconnected")
+
+    /// The server broke the rules of WebSocket (RFC 6455).
+    public static let protocolViolation = Self(rawValue: "protocolViolation")
+    /// A message was larger than the limit.
+    public static let messageTooBig = Self(rawValue: "messageTooBig")
+    /// A text message was not UTF-8.
+    public static let invalidText = Self(rawValue: "invalidText")
+    /// A message was not one of the Pusher protocol, or lacked what it must have.
+    public static let malformedMessage = Self(rawValue: "malformedMessage")
+    /// The server sent `pusher:error`.
+    public static let serverError = Self(rawValue: "serverError")
+
+    /// The server did not answer a subscription in time.
+    public static let subscriptionTimedOut = Self(rawValue: "subscriptionTimedOut")
+    /// The server refused a subscription.
+    public static let subscriptionRefused = Self(rawValue: "subscriptionRefused")
+    /// The channel was unsubscribed, or is not one that the client knows.
+    public static let unsubscribed = Self(rawValue: "unsubscribed")
+
+    /// A consumer was too slow, and events were dropped.
+    public static let eventsDropped = Self(rawValue: "eventsDropped")
+}
+
+/// Two errors are equal where code, message, server code and channel are; the cause is not compared.
+extension PusherClientError: Hashable {
+    /// Compares everything but the cause.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.code == right.code && left.message == right.message && left.serverCode == right.serverCode
+            && left.channelName == right.channelName
+    }
+
+    /// Hashes code and message.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
+    }
+}
+
+extension PusherClientError.Code: CustomStringConvertible {
+    /// The code's name.
+    public var description: String { rawValue }
+}
+
+extension PusherClientError: CustomStringConvertible {
+    /// Code, message and cause in one line.
+    public var description: String {
+        var text = "\(code): \(message)"
+        if let serverCode { text += " (server code \(serverCode))" }
+        if let cause { text += " [\(cause)]" }
+        return text
+    }
+}

@@ -1,0 +1,92 @@
+/// What a channel name's prefix says about the channel (protocol clause 5).
+package struct ChannelKind: Hashable, Sendable {
+    package enum Base: Hashable, Sendable, CaseIterable {
+        case `public`
+        case `private`
+        case privateEncrypted
+        case presence
+
+        package var prefix: String {
+            switch self {
+            case .public: ""
+            case .private: "private-"
+            case .privateEncrypted: "private-encrypted-"
+            case .presence: "presence-"
+            }
+        }
+    }
+
+    package var base: Base
+    /// True where the server replays the last event to a new subscriber.
+    package var isCache: Bool
+
+    package init(base: Base, isCache: Bool) {
+        self.base = base
+        self.isCache = isCache
+    }
+
+    /// Prefixes are case-sensitive and tested longest first: `private-encrypted-` is a `private-` name too.
+    package init(ofChannelNamed name: String) {
+        let bases: [Base] = [.privateEncrypted, .presence, .private]
+        let base = bases.first { name.utf8.starts(with: $0.prefix.utf8) } ?? .public
+        let rest = name.utf8.dropFirst(base.prefix.utf8.count)
+        self.init(base: base, isCache: rest.starts(with: "cache-".utf8))
+    }
+
+    package var requiresAuthorization: Bool { base != .public }
+}
+
+/// A channel name that was checked against the server's rules.
+package struct ChannelName: Hashable, Sendable {
+    /// The longest name, prefix included, that servers accept. The service's documents say 164; every server enforces 200.
+    package static let maximumLength = 200
+
+    package let rawValue: String
+    package let kind: ChannelKind
+
+    package enum ValidationError: Error, Equatable, Sendable {
+        case empty
+        case tooLong(length: Int)
+        case invalidCharacter(Character)
+        /// Names that start with `#` belong to the server.
+        case reserved
+    }
+
+    package init(_ name: String) throws(ValidationError) {
+        guard !name.isEmpty else { throw .empty }
+        guard name.utf8.first != UInt8(ascii: "#") else { throw .reserved }
+        let length = name.utf8.count
+        guard length <= Self.maximumLength else { throw .tooLong(length: length) }
+        if !name.utf8.allSatisfy(Self.isAllowed) {
+            throw .invalidCharacter(name.first { !$0.utf8.allSatisfy(Self.isAllowed) } ?? "?")
+        }
+        self.rawValue = name
+        self.kind = ChannelKind(ofChannelNamed: name)
+    }
+
+    private static func isAllowed(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "="),
+            UInt8(ascii: "@"), UInt8(ascii: ","), UInt8(ascii: "."), UInt8(ascii: ";"):
+            true
+        default:
+            false
+        }
+    }
+}
+
+extension ChannelName.ValidationError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .empty:
+            "a channel name must not be empty"
+        case .tooLong(let length):
+            "a channel name has at most \(ChannelName.maximumLength) bytes; this one has \(length)"
+        case .invalidCharacter(let character):
+            "a channel name consists of A-Z a-z 0-9 _ - = @ , . ; and must not contain \(String(reflecting: character))"
+        case .reserved:
+            "channel names that start with '#' are reserved to the server"
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// A WebSocket close code, and what the protocol asks of a client that gets it (protocol clause 6.1).
+package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral {
+    package let rawValue: Int
+
+    package init(rawValue: Int) { self.rawValue = rawValue }
+    package init(integerLiteral value: Int) { self.rawValue = value }
+
+    package static let normalClosure: CloseCode = 1000
+    package static let goingAway: CloseCode = 1001
+    package static let protocolError: CloseCode = 1002
+    package static let noStatus: CloseCode = 1005
+    package static let abnormalClosure: CloseCode = 1006
+    package static let invalidPayload: CloseCode = 1007
+    package static let messageTooBig: CloseCode = 1009
+    package static let onlyOverTLS: CloseCode = 4000
+    package static let unknownApplication: CloseCode = 4001
+    package static let pongNotReceived: CloseCode = 4201
+
+    package enum Reaction: Hashable, Sendable {
+        /// Connect again over TLS, at once: the application accepts nothing else.
+        case switchToTLS
+        /// Do not connect again: the same attempt would be refused in the same way.
+        case stop
+        /// Connect again after at least a second.
+        case backOffAtLeastOneSecond
+        /// Connect again at once.
+        case reconnectImmediately
+        /// Connect again as the retry policy says.
+        case backOff
+    }
+
+    /// By range, never by list, so that codes which are not assigned yet are answered as the protocol demands.
+    package var reaction: Reaction {
+        switch rawValue {
+        case 4000: .switchToTLS
+        case 4001...4099: .stop
+        case 4100...4199: .backOffAtLeastOneSecond
+        case 4200...4299: .reconnectImmediately
+        case 4300...: .stop
+        default: .backOff
+        }
+    }
+}

@@ -1,0 +1,102 @@
+/// One message of the protocol, in either direction: `{"event": …, "data": …, "channel": …, "user_id": …}`
+/// (protocol clause 2).
+package struct Envelope: Hashable, Sendable {
+    /// The value of `data`, as far as it has to be known to pass it on.
+    package enum Payload: Hashable, Sendable {
+        /// No `data` key, or `null`.
+        case none
+        /// A JSON string: what most servers send, mostly with JSON inside ("double encoding"). Unescaped.
+        case string(String)
+        /// An object, array, number or boolean: its JSON text as it was sent.
+        case json(String)
+
+        /// What a reader gets: the string, or the JSON text of anything else.
+        package var text: String? {
+            switch self {
+            case .none: nil
+            case .string(let text), .json(let text): text
+            }
+        }
+
+        /// The value inside, whether it was encoded once or twice; nil where it is missing or not JSON.
+        package var value: JSONValue? { text.flatMap { JSONValue(parsing: $0) } }
+    }
+
+    package var event: String
+    package var channel: String?
+    package var data: Payload
+    /// Numbers are written as strings.
+    package var userID: String?
+    /// The text of the whole message, kept only where it has keys besides the four above.
+    package var unknownKeysText: String?
+
+    package init(
+        event: String,
+        channel: String? = nil,
+        data: Payload = .none,
+        userID: String? = nil,
+        unknownKeysText: String? = nil
+    ) {
+        self.event = event
+        self.channel = channel
+        self.data = data
+        self.userID = userID
+        self.unknownKeysText = unknownKeysText
+    }
+
+    /// The message as JSON text.
+    package var jsonText: String {
+        var writer = JSONWriter(minimumCapacity: 48 + (data.text?.utf8.count ?? 0))
+        writer.write(raw: #"{"event":"#)
+        writer.write(string: event)
+        switch data {
+        case .none: break
+        case .string(let text):
+            writer.write(raw: #","data":"#)
+            writer.write(string: text)
+        case .json(let text):
+            writer.write(raw: #","data":"#)
+            writer.write(raw: text)
+        }
+        if let channel {
+            writer.write(raw: #","channel":"#)
+            writer.write(string: channel)
+        }
+        if let userID {
+            writer.write(raw: #","user_id":"#)
+            writer.write(string: userID)
+        }
+        writer.write(raw: "}")
+        return writer.text
+    }
+}
+
+extension Envelope {
+    /// `pusher:subscribe`, with what an authorization adds. `channelData` goes out byte for byte as it was signed.
+    package static func subscribe(channel: String, auth: String? = nil, channelData: String? = nil) -> Envelope {
+        var writer = JSONWriter()
+        writer.write(raw: #"{"channel":"#)
+        writer.write(string: channel)
+        if let auth {
+            writer.write(raw: #","auth":"#)
+            writer.write(string: auth)
+        }
+        if let channelData {
+            writer.write(raw: #","channel_data":"#)
+            writer.write(string: channelData)
+        }
+        writer.write(raw: "}")
+        return Envelope(event: EventName.subscribe, data: .json(writer.text))
+    }
+
+    package static func unsubscribe(channel: String) -> Envelope {
+        var writer = JSONWriter()
+        writer.write(raw: #"{"channel":"#)
+        writer.write(string: channel)
+        writer.write(raw: "}")
+        return Envelope(event: EventName.unsubscribe, data: .json(writer.text))
+    }
+
+    package static let ping = Envelope(event: EventName.ping, data: .json("{}"))
+    package static let pong = Envelope(event: EventName.pong, data: .json("{}"))
+}

@@ -1,0 +1,40 @@
+/// The event names that the protocol itself uses, and the rules that tell them from a user's.
+package enum EventName {
+    // Server to client.
+    package static let connectionEstablished = "pusher:connection_established"
+    package static let error = "pusher:error"
+    package static let subscriptionSucceededInternal = "pusher_internal:subscription_succeeded"
+    package static let subscriptionCountInternal = "pusher_internal:subscription_count"
+    package static let subscriptionErrorInternal = "pusher_internal:subscription_error"
+    package static let cacheMiss = "pusher:cache_miss"
+
+    // Client to server.
+    package static let subscribe = "pusher:subscribe"
+    package static let unsubscribe = "pusher:unsubscribe"
+
+    // Both ways.
+    package static let ping = "pusher:ping"
+    package static let pong = "pusher:pong"
+
+    // Client to its user: the names under which internal events become visible.
+    package static let subscriptionSucceeded = "pusher:subscription_succeeded"
+    package static let subscriptionError = "pusher:subscription_error"
+    package static let subscriptionCount = "pusher:subscription_count"
+
+    /// The longest event name that servers accept.
+    package static let maximumLength = 200
+
+    /// True for `pusher:…`, whose meaning the protocol defines.
+    package static func isPusherEvent(_ name: String) -> Bool { name.utf8.starts(with: "pusher:".utf8) }
+
+    /// True for `pusher_internal:…`, which never reaches a user's handler.
+    package static func isInternalEvent(_ name: String) -> Bool { name.utf8.starts(with: "pusher_internal:".utf8) }
+
+    /// True for `client-…`, which a client may send.
+    package static func isClientEvent(_ name: String) -> Bool { name.utf8.starts(with: "client-".utf8) }
+
+    /// True for every name of the protocol's own; one look at the first bytes decides for the rest.
+    package static func isProtocolEvent(_ name: String) -> Bool {
+        name.utf8.starts(with: "pusher".utf8) && (isPusherEvent(name) || isInternalEvent(name))
+    }
+}

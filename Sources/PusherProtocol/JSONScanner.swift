@@ -1,0 +1,204 @@
+/// Walks over the bytes of a JSON text and checks its grammar without building anything.
+///
+/// It does not call itself, whatever the input: nesting is counted, and kept as one bit a level.
+package struct JSONScanner: Sendable {
+    /// As deep as Foundation's decoder goes.
+    package static let maximumDepth = 512
+
+    package private(set) var offset = 0
+
+    package init() {}
+
+    /// A string's bytes between its quotes.
+    package struct StringToken: Sendable {
+        package var range: Range<Int>
+        package var hasEscapes: Bool
+    }
+
+    // MARK: Single bytes
+
+    package func peek(_ bytes: Span<UInt8>) -> UInt8? {
+        offset < bytes.count ? bytes[offset] : nil
+    }
+
+    package mutating func advance() { offset += 1 }
+
+    package mutating func skipWhitespace(_ bytes: Span<UInt8>) {
+        while offset < bytes.count {
+            switch bytes[offset] {
+            case 0x20, 0x09, 0x0A, 0x0D: offset += 1
+            default: return
+            }
+        }
+    }
+
+    private mutating func expect(_ byte: UInt8, _ bytes: Span<UInt8>) throws(EnvelopeError) {
+        guard peek(bytes) == byte else { throw .malformed(offset: offset) }
+        offset += 1
+    }
+
+    /// Only white space may be left.
+    package mutating func expectEnd(_ bytes: Span<UInt8>) throws(EnvelopeError) {
+        skipWhitespace(bytes)
+        guard offset == bytes.count else { throw .malformed(offset: offset) }
+    }
+
+    // MARK: Objects
+
+    /// The next key of the object that the scanner is in, standing at its value afterwards; nil at the object's end.
+    package mutating func nextKey(_ bytes: Span<UInt8>, isFirst: inout Bool) throws(EnvelopeError) -> StringToken? {
+        skipWhitespace(bytes)
+        if peek(bytes) == UInt8(ascii: "}") {
+            offset += 1
+            return nil
+        }
+        if !isFirst {
+            try expect(UInt8(ascii: ","), bytes)
+            skipWhitespace(bytes)
+        }
+        isFirst = false
+        return try scanKey(bytes)
+    }
+
+    private mutating func scanKey(_ bytes: Span<UInt8>) throws(EnvelopeError) -> StringToken {
+        let key = try scanString(bytes)
+        skipWhitespace(bytes)
+        try expect(UInt8(ascii: ":"), bytes)
+        skipWhitespace(bytes)
+        return key
+    }
+
+    // MARK: Values
+
+    /// Steps over one value of any kind.
+    package mutating func skipValue(_ bytes: Span<UInt8>) throws(EnvelopeError) {
+        var nesting = Nesting()
+        repeat {
+            skipWhitespace(bytes)
+            guard let byte = peek(bytes) else { throw .malformed(offset: offset) }
+            switch byte {
+            case UInt8(ascii: "{"), UInt8(ascii: "["):
+                guard nesting.push(isObject: byte == UInt8(ascii: "{")) else { throw .tooDeep(offset: offset) }
+                offset += 1
+                skipWhitespace(bytes)
+                guard peek(bytes) != nesting.closingBracket else { break }
+                if nesting.isInObject { _ = try scanKey(bytes) }
+                continue
+            case UInt8(ascii: "\""): _ = try scanString(bytes)
+            case UInt8(ascii: "t"): try skipLiteral("true", bytes)
+            case UInt8(ascii: "f"): try skipLiteral("false", bytes)
+            case UInt8(ascii: "n"): try skipLiteral("null", bytes)
+            default: try skipNumber(bytes)
+            }
+            try closeValue(bytes, &nesting)
+        } while !nesting.isEmpty
+    }
+
+    /// After a value: steps over the brackets that close here, and over the comma (and key) before the next value.
+    private mutating func closeValue(_ bytes: Span<UInt8>, _ nesting: inout Nesting) throws(EnvelopeError) {
+        while let bracket = nesting.closingBracket {
+            skipWhitespace(bytes)
+            if peek(bytes) == bracket {
+                offset += 1
+                nesting.pop()
+            } else {
+                try expect(UInt8(ascii: ","), bytes)
+                skipWhitespace(bytes)
+                if nesting.isInObject { _ = try scanKey(bytes) }
+                return
+            }
+        }
+    }
+
+    private mutating func skipLiteral(_ literal: StaticString, _ bytes: Span<UInt8>) throws(EnvelopeError) {
+        guard bytes.matches(literal, at: offset) else { throw .malformed(offset: offset) }
+        offset += literal.utf8CodeUnitCount
+    }
+
+    private mutating func skipNumber(_ bytes: Span<UInt8>) throws(EnvelopeError) {
+        if peek(bytes) == UInt8(ascii: "-") { offset += 1 }
+        if peek(bytes) == UInt8(ascii: "0") { offset += 1 } else { try skipDigits(bytes) }
+        if peek(bytes) == UInt8(ascii: ".") {
+            offset += 1
+            try skipDigits(bytes)
+        }
+        if peek(bytes) == UInt8(ascii: "e") || peek(bytes) == UInt8(ascii: "E") {
+            offset += 1
+            if peek(bytes) == UInt8(ascii: "+") || peek(bytes) == UInt8(ascii: "-") { offset += 1 }
+            try skipDigits(bytes)
+        }
+    }
+
+    private mutating func skipDigits(_ bytes: Span<UInt8>) throws(EnvelopeError) {
+        let start = offset
+        while let byte = peek(bytes), byte >= UInt8(ascii: "0"), byte <= UInt8(ascii: "9") { offset += 1 }
+        guard offset > start else { throw .malformed(offset: offset) }
+    }
+
+    // MARK: Strings
+
+    /// Steps over the string that starts here, checking its escapes.
+    package mutating func scanString(_ bytes: Span<UInt8>) throws(EnvelopeError) -> StringToken {
+        try expect(UInt8(ascii: "\""), bytes)
+        let start = offset
+        var hasEscapes = false
+        var index = offset
+        while index < bytes.count {
+            let byte = bytes[index]
+            if byte == UInt8(ascii: "\"") {
+                offset = index + 1
+                return StringToken(range: start..<index, hasEscapes: hasEscapes)
+            }
+            if byte == UInt8(ascii: "\\") {
+                hasEscapes = true
+                index += try escapeLength(bytes, at: index)
+            } else if byte >= 0x20 {
+                index += 1
+            } else {
+                throw .malformed(offset: index)
+            }
+        }
+        throw .malformed(offset: index)
+    }
+
+    private func escapeLength(_ bytes: Span<UInt8>, at index: Int) throws(EnvelopeError) -> Int {
+        guard index + 1 < bytes.count else { throw .malformed(offset: index) }
+        switch bytes[index + 1] {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"), UInt8(ascii: "b"), UInt8(ascii: "f"),
+            UInt8(ascii: "n"), UInt8(ascii: "r"), UInt8(ascii: "t"):
+            return 2
+        case UInt8(ascii: "u"):
+            guard bytes.hexadecimalCodeUnit(at: index + 2) != nil else { throw .malformed(offset: index) }
+            return 6
+        default:
+            throw .malformed(offset: index)
+        }
+    }
+}
+
+/// The brackets that are open, one bit each.
+private struct Nesting {
+    private(set) var depth = 0
+    private var bits: [UInt64] = []
+
+    var isEmpty: Bool { depth == 0 }
+
+    mutating func push(isObject: Bool) -> Bool {
+        guard depth < JSONScanner.maximumDepth - 1 else { return false }
+        if depth / 64 == bits.count { bits.append(0) }
+        let mask: UInt64 = 1 << UInt64(depth % 64)
+        if isObject { bits[depth / 64] |= mask } else { bits[depth / 64] &= ~mask }
+        depth += 1
+        return true
+    }
+
+    mutating func pop() { depth -= 1 }
+
+    var isInObject: Bool {
+        depth > 0 && bits[(depth - 1) / 64] & (1 << UInt64((depth - 1) % 64)) != 0
+    }
+
+    var closingBracket: UInt8? {
+        depth == 0 ? nil : isInObject ? UInt8(ascii: "}") : UInt8(ascii: "]")
+    }
+}

@@ -1,0 +1,6 @@
+import AsyncHTTPClient
+import X509
+import Crypto
+import NIOEmbedded
+import Testing
+@Test func x() {}
