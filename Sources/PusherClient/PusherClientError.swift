@@ -81,6 +81,8 @@ extension PusherClientError.Code {
     public static let invalidText = Self(rawValue: "invalidText")
     /// A message was not one of the Pusher protocol, or lacked what it must have.
     public static let malformedMessage = Self(rawValue: "malformedMessage")
+    /// An event has no data, or its data is not what the type asked for expects.
+    public static let undecodableData = Self(rawValue: "undecodableData")
     /// The server sent `pusher:error`.
     public static let serverError = Self(rawValue: "serverError")
 

@@ -1,0 +1,94 @@
+public import Foundation
+
+/// The channel for code that is `async`.
+extension PusherChannel {
+    /// Waits until the channel is subscribed. Subscriptions wait for the connection: call ``Pusher/connect()`` too.
+    ///
+    /// ```swift
+    /// let orders = try await pusher.subscribe("orders").subscribed()
+    /// ```
+    ///
+    /// - Returns: The channel itself.
+    /// - Throws: ``PusherClientError`` where the name cannot be subscribed, the server refuses it or does not answer in
+    ///   time, or the channel is unsubscribed meanwhile; `CancellationError` where the task is cancelled, which leaves
+    ///   the subscription as it is.
+    @discardableResult
+    public func subscribed() async throws -> PusherChannel {
+        _ = try await engine.wait { [name, id] machine, waiter, _, effects in
+            machine.awaitSubscription(waiter, to: name, id, into: &effects)
+        }
+        return self
+    }
+
+    /// Every event of the channel from now on, also those that the client itself makes: `pusher:subscription_succeeded`,
+    /// `pusher:subscription_error`, `pusher:subscription_count`. It ends when the channel is unsubscribed.
+    public var events: EventSequence<PusherEvent> { sinks.makeSequence(nil) }
+
+    /// Every event of that name from now on.
+    public func events(named eventName: String) -> EventSequence<PusherEvent> { sinks.makeSequence(eventName) }
+
+    /// The decoded data of every event of that name from now on.
+    ///
+    /// Events whose data does not fit the type are left out, and reported by ``Pusher/errors`` with the code
+    /// ``PusherClientError/Code/undecodableData``. To handle them yourself, iterate ``events(named:)`` and call
+    /// ``PusherEvent/decode(as:decoder:)``.
+    public func events<Value: Decodable & Sendable>(
+        named eventName: String,
+        as type: Value.Type,
+        decoder: JSONDecoder = JSONDecoder()
+    ) -> DecodedEventSequence<Value> {
+        DecodedEventSequence(base: events(named: eventName), decoder: decoder, engine: engine)
+    }
+
+    /// Says when the channel is subscribed again after a loss, and how long it was away, so that what was missed can be
+    /// fetched.
+    public var resubscriptions: EventSequence<Resubscription> { resubscribed.makeSequence() }
+}
+
+/// The decoded data of events, one after the other. Ends as ``EventSequence`` does.
+public struct DecodedEventSequence<Value: Decodable & Sendable>: AsyncSequence, Sendable {
+    /// The sequence does not throw: what cannot be decoded is reported and left out.
+    public typealias Failure = Never
+
+    let base: EventSequence<PusherEvent>
+    let decoder: JSONDecoder
+    let engine: ClientEngine
+
+    /// How many events were dropped so far, because they came faster than they were taken.
+    public var droppedCount: Int { base.droppedCount }
+
+    /// Makes an iterator.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(base: base.makeAsyncIterator(), decoder: decoder, engine: engine)
+    }
+
+    /// Gives one value after the other.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        let base: EventSequence<PusherEvent>.AsyncIterator
+        let decoder: JSONDecoder
+        let engine: ClientEngine
+
+        /// The next value; nil at the end, and when the task is cancelled.
+        public func next() async -> Value? {
+            while let event = await base.next() {
+                if let value = engine.decode(event, as: Value.self, decoder: decoder) { return value }
+            }
+            return nil
+        }
+    }
+}
+
+extension ClientEngine {
+    /// The event's data; nil, having reported it, where it cannot be decoded.
+    func decode<Value: Decodable>(_ event: PusherEvent, as type: Value.Type, decoder: JSONDecoder) -> Value? {
+        do {
+            return try event.decode(as: type, decoder: decoder)
+        } catch {
+            // Through the machine's queue, so that it is reported as everything else is.
+            step { state, _ in
+                state.pending.append(.report((error as? PusherClientError) ?? .init(.undecodableData, "\(error)")))
+            }
+            return nil
+        }
+    }
+}

@@ -1,0 +1,170 @@
+public import Foundation
+import NIOConcurrencyHelpers
+import PusherProtocol
+
+/// A channel that the application subscribed to: what is bound to it, and how its subscription stands.
+///
+/// Made by ``Pusher/subscribe(_:onSubscriptionCountChanged:)``. It may be used from any thread. Holding it does not keep
+/// the connection open: ``Pusher`` alone does. After it is unsubscribed nothing is delivered to it any more;
+/// subscribing to the same name again makes a new one.
+public final class PusherChannel: Sendable {
+    /// The channel's name.
+    public let name: String
+    let id: ChannelID
+    let engine: ClientEngine
+    let sinks: SinkRegistry
+    let resubscribed: Broadcast<Resubscription>
+    private let closures: NIOLockedValueBox<Closures>
+
+    private struct Closures {
+        var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+        var onResubscribed: (@Sendable (Resubscription) -> Void)?
+    }
+
+    init(
+        name: String,
+        id: ChannelID,
+        engine: ClientEngine,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+    ) {
+        self.name = name
+        self.id = id
+        self.engine = engine
+        sinks = SinkRegistry(sequenceLimit: engine.limits.sequenceBuffer)
+        resubscribed = Broadcast(limit: engine.limits.sequenceBuffer)
+        closures = NIOLockedValueBox(Closures(onSubscriptionCountChanged: onSubscriptionCountChanged))
+    }
+
+    /// What the name's prefix says about the channel.
+    public var type: PusherChannelType { PusherChannelType(name: name) }
+
+    /// Whether the server has confirmed the subscription, on the connection that stands.
+    public var subscribed: Bool { subscription?.isSubscribed ?? false }
+
+    /// How many connections are subscribed to the channel, as the server last said; nil while it has said nothing. The
+    /// application must have the feature switched on.
+    public var subscriptionCount: Int? { subscription?.subscriptionCount }
+
+    /// Called on the callback queue with each new ``subscriptionCount``.
+    @preconcurrency public var onSubscriptionCountChanged: (@Sendable (Int) -> Void)? {
+        get { closures.withLockedValue { $0.onSubscriptionCountChanged } }
+        set { replace(\.onSubscriptionCountChanged, with: newValue) }
+    }
+
+    /// Called on the callback queue when the channel is subscribed again after a loss: what happened meanwhile was not
+    /// delivered, and may have to be fetched.
+    public var onResubscribed: (@Sendable (Resubscription) -> Void)? {
+        get { closures.withLockedValue { $0.onResubscribed } }
+        set { replace(\.onResubscribed, with: newValue) }
+    }
+
+    // MARK: Binding
+
+    /// Calls back for each event of that name on this channel, on the callback queue.
+    ///
+    /// - Returns: An id for ``unbind(eventName:callbackId:)``.
+    @preconcurrency @discardableResult
+    public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
+        sinks.bind(eventName, eventCallback)
+    }
+
+    /// Calls back for every event on this channel, on the callback queue.
+    ///
+    /// - Returns: An id for ``unbind(callbackId:)``.
+    @preconcurrency @discardableResult
+    public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
+        sinks.bind(nil, eventCallback)
+    }
+
+    /// Calls back with the decoded data of each event of that name, on the callback queue.
+    ///
+    /// Events whose data does not fit the type are left out, and reported by ``Pusher/errors`` with the code
+    /// ``PusherClientError/Code/undecodableData``.
+    ///
+    /// - Returns: An id for ``unbind(eventName:callbackId:)``.
+    @discardableResult
+    public func bind<Value: Decodable & Sendable>(
+        eventName: String,
+        as type: Value.Type,
+        decoder: JSONDecoder = JSONDecoder(),
+        eventCallback: @escaping @Sendable (Value) -> Void
+    ) -> String {
+        let engine = engine
+        return sinks.bind(eventName) { event in
+            if let value = engine.decode(event, as: type, decoder: decoder) { eventCallback(value) }
+        }
+    }
+
+    /// Ends the calls of one callback. Called on the callback queue, no call begins after it has returned.
+    public func unbind(eventName: String, callbackId: String) { sinks.unbind(eventName, id: callbackId) }
+
+    /// Ends the calls of one callback that was bound to every event.
+    public func unbind(callbackId: String) { sinks.unbind(nil, id: callbackId) }
+
+    /// Ends the calls of all callbacks. Sequences go on.
+    public func unbindAll() { sinks.unbindAll() }
+
+    /// Ends the calls of all callbacks that are bound to that name.
+    public func unbindAll(forEventName eventName: String) { sinks.unbindAll(eventName) }
+
+    // MARK: Inside
+
+    private var subscription: SubscriptionStateMachine? {
+        engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id ? $0 : nil }
+    }
+
+    /// Nothing will be delivered any more.
+    func finish() {
+        sinks.finish()
+        resubscribed.finish()
+    }
+
+    private func replace<Value>(_ path: WritableKeyPath<Closures, Value>, with value: Value) {
+        // The old closure is released outside the lock: what it owns may call back.
+        _ = closures.withLockedValue { closures in
+            defer { closures[keyPath: path] = value }
+            return closures[keyPath: path]
+        }
+    }
+}
+
+extension PusherChannel: Hashable {
+    /// Channels are equal where they are the same object.
+    public static func == (left: PusherChannel, right: PusherChannel) -> Bool { left === right }
+
+    /// Hashes the object's identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+/// A channel is subscribed again after the connection was lost.
+public struct Resubscription: Hashable, Sendable {
+    /// The channel.
+    public let channelName: String
+    /// How long it was not subscribed. Events of that time were not delivered.
+    public let away: Duration
+}
+
+/// What a channel's name says about it, in PusherSwift's terms.
+public enum PusherChannelType: Hashable, Sendable {
+    /// `private-…`, encrypted channels among them.
+    case `private`
+    /// `presence-…`
+    case presence
+    /// Anything else: a public channel.
+    case normal
+
+    /// Reads the type from a channel's name.
+    public init(name: String) {
+        switch ChannelKind(ofChannelNamed: name).base {
+        case .public: self = .normal
+        case .private, .privateEncrypted: self = .private
+        case .presence: self = .presence
+        }
+    }
+
+    /// Reads the type from a channel's name.
+    public static func type(forName name: String) -> PusherChannelType { PusherChannelType(name: name) }
+
+    /// Whether the name is that of a presence channel.
+    public static func isPresenceChannel(name: String) -> Bool { PusherChannelType(name: name) == .presence }
+}

@@ -1,0 +1,25 @@
+/// The channels that the application is subscribed to, or wants to be.
+public final class PusherChannels: Sendable {
+    let engine: ClientEngine
+
+    init(engine: ClientEngine) { self.engine = engine }
+
+    /// The channels by name.
+    public var channels: [String: PusherChannel] {
+        engine.read { state in
+            Dictionary(
+                uniqueKeysWithValues: state.machine.subscriptions.values.compactMap { subscription in
+                    subscription.isWanted ? state.channels[subscription.id].map { (subscription.name, $0) } : nil
+                }
+            )
+        }
+    }
+
+    /// The channel of that name; nil where it is not subscribed to.
+    public func find(name: String) -> PusherChannel? {
+        engine.read { state in
+            guard let subscription = state.machine.subscriptions[name], subscription.isWanted else { return nil }
+            return state.channels[subscription.id]
+        }
+    }
+}

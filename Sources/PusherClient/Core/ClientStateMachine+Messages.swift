@@ -1,0 +1,166 @@
+package import PusherProtocol
+
+/// What the server says.
+extension ClientStateMachine {
+    /// A message came. One that names no protocol event is on its way to the user after one look at the channel table.
+    package mutating func received(
+        _ envelope: Envelope,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard connection.currentAttempt == id else { return }
+        guard let session = connection.session else {
+            return receivedBeforeHandshake(envelope, on: id, now: now, into: &effects)
+        }
+        liveness.activity(now: now, into: &effects)
+        guard EventName.isProtocolEvent(envelope.event) else { return deliver(envelope, into: &effects) }
+
+        switch envelope.event {
+        case EventName.ping:
+            effects.append(.send(session.attempt, .pong))
+        case EventName.pong, EventName.connectionEstablished:
+            break
+        case EventName.error:
+            receivedError(envelope, on: session.attempt, now: now, into: &effects)
+        case EventName.subscriptionSucceededInternal:
+            subscriptionSucceeded(envelope, on: session.attempt, now: now, into: &effects)
+        case EventName.subscriptionCountInternal:
+            subscriptionCountChanged(envelope, into: &effects)
+        case EventName.subscriptionError, EventName.subscriptionErrorInternal:
+            subscriptionRefused(envelope, now: now, into: &effects)
+        default:
+            // Internal events that this version does not know are no user's business.
+            if !EventName.isInternalEvent(envelope.event) { deliver(envelope, into: &effects) }
+        }
+    }
+
+    /// A frame came that is no message. The connection goes on: the next one may be.
+    package mutating func receivedMalformed(
+        _ error: PusherClientError,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let current = connection.currentAttempt, current == id else { return }
+        if case .disconnecting = connection.state { return }
+        liveness.activity(now: now, into: &effects)
+        effects.append(.report(error))
+    }
+
+    // MARK: The handshake
+
+    private mutating func receivedBeforeHandshake(
+        _ envelope: Envelope,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        if case .disconnecting = connection.state { return }
+        switch envelope.event {
+        case EventName.connectionEstablished:
+            guard let handshake = ConnectionStateMachine.Handshake(envelope.data) else {
+                let error = PusherClientError(
+                    .malformedMessage,
+                    "pusher:connection_established has no usable socket_id; the connection cannot be used"
+                )
+                return abandon(id, error, now: now, into: &effects)
+            }
+            if let handshake = connection.received(handshake, on: id, now: now, into: &effects) {
+                established(handshake, on: id, now: now, into: &effects)
+            }
+        case EventName.error:
+            // Before the handshake an error is what a close with its code would be (protocol clause 6.2).
+            let error = ServerErrorMessage(envelope.data)
+            abandon(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
+        default:
+            effects.append(
+                .report(
+                    PusherClientError(
+                        .malformedMessage,
+                        "the server sent \(envelope.event.prefix(EventName.maximumLength)) before pusher:connection_established"
+                    )
+                )
+            )
+        }
+    }
+
+    // MARK: Errors
+
+    /// After the handshake an error is information: the server closes by itself where it means to.
+    private mutating func receivedError(
+        _ envelope: Envelope,
+        on attempt: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        let message = ServerErrorMessage(envelope.data)
+        connection.noteReported(code: message.code)
+        let name = channelAtFault(message, named: envelope.channel)
+        if let name, message.isExistingSubscription {
+            // What was asked for is so already: the server has not yet seen, or has lost, the end of an older one.
+            let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
+            return subscriptionSucceeded(success, on: attempt, now: now, into: &effects)
+        }
+        effects.append(.report(message.clientError(channelName: name ?? envelope.channel)))
+        guard let name else { return }
+        let error = message.clientError(.subscriptionRefused, channelName: name)
+        failSubscription(name, error, event: nil, now: now, into: &effects)
+    }
+
+    /// The pending subscription that an error is about (protocol clause 6.2): the one it names in its envelope, the one
+    /// named in its message, or the only one there is.
+    private func channelAtFault(_ message: ServerErrorMessage, named name: String?) -> String? {
+        // It may be an answer to an earlier unsubscribe of a channel that is being subscribed again.
+        guard !message.isMissingSubscription else { return nil }
+        if let name { return subscriptions[name]?.isPending == true ? name : nil }
+        let pending = subscriptions.values.filter(\.isPending).map(\.name)
+        if let named = message.channelNamed(among: pending) { return named }
+        return message.canRefuseSubscription && !message.isExistingSubscription && pending.count == 1
+            ? pending.first : nil
+    }
+
+    // MARK: Events
+
+    private mutating func deliver(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let name = envelope.channel else { return effects.append(.deliver(nil, envelope)) }
+        // An event may still come for a channel that was just unsubscribed.
+        guard let subscription = subscriptions[name], subscription.isWanted else { return }
+        effects.append(.deliver(subscription.id, envelope))
+    }
+
+    private mutating func subscriptionCountChanged(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let name = envelope.channel, var subscription = subscriptions[name], subscription.isWanted else { return }
+        guard let count = envelope.data.value?["subscription_count"]?.integer, count >= 0 else {
+            effects.append(
+                .report(
+                    PusherClientError(
+                        .malformedMessage,
+                        "pusher_internal:subscription_count has no usable subscription_count",
+                        channelName: name
+                    )
+                )
+            )
+            return
+        }
+        subscription.subscriptionCount = count
+        subscriptions[name] = subscription
+        var event = envelope
+        event.event = EventName.subscriptionCount
+        effects.append(.subscriptionCountChanged(subscription.id, count, event))
+    }
+}
+
+extension ConnectionStateMachine.Handshake {
+    /// The shortest activity timeout that is believed: less would make a stream of pings.
+    private static let shortestActivityTimeout = Duration.seconds(1)
+
+    /// Nil where there is no socket id. A missing or senseless activity timeout is no reason to do without a connection.
+    init?(_ data: Envelope.Payload) {
+        guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty else { return nil }
+        self.init(socketID: socketID, activityTimeout: nil)
+        if let seconds = value["activity_timeout"]?.double, seconds > 0, seconds < 86_400 {
+            activityTimeout = max(.milliseconds(Int(seconds * 1_000)), Self.shortestActivityTimeout)
+        }
+    }
+}

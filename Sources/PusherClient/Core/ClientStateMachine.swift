@@ -1,0 +1,265 @@
+import PusherProtocol
+
+/// The whole client as a value: calls, frames and timers go in, effects come out. It holds no clock, no socket, no
+/// closure; the same inputs give the same effects.
+///
+/// This is the only type of the core that the shell sees. Inputs are methods, in the order in which the protocol meets
+/// them; every one takes the time, and appends to the effects that the shell carries out in order.
+package struct ClientStateMachine: Hashable, Sendable {
+    package var configuration: CoreConfiguration
+    package internal(set) var connection = ConnectionStateMachine()
+    package internal(set) var liveness = LivenessStateMachine()
+    package internal(set) var subscriptions: [String: SubscriptionStateMachine] = [:]
+    /// One timer for all subscriptions that are under way: it is set for the oldest.
+    var subscriptionTimer: TimerID?
+    var connectionWaiters: [WaiterID] = []
+    var disconnectionWaiters: [WaiterID] = []
+    private var isReleased = false
+    private var serial: UInt64 = 0
+
+    package init(configuration: CoreConfiguration) {
+        self.configuration = configuration
+    }
+
+    // MARK: Reading
+
+    package var connectionState: ConnectionState { connection.connectionState }
+    package var status: ConnectionStatus { connection.status }
+    package var socketID: String? { connection.session?.socketID }
+
+    // MARK: Connecting and disconnecting
+
+    package mutating func connect(now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return }
+        catchUp(now: now, into: &effects)
+        connection.connect(configuration, now: now, into: &effects)
+        settleConnectionWaiters(into: &effects)
+    }
+
+    package mutating func disconnect(now: Instant, into effects: inout [Effect]) {
+        connection.disconnect(configuration, into: &effects)
+        connectionEnded(now: now, into: &effects)
+    }
+
+    /// The application has dropped the client: everything ends, for good.
+    package mutating func release(now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return }
+        disconnect(now: now, into: &effects)
+        isReleased = true
+        let error = PusherClientError(.disconnected, "the client was released")
+        for subscription in wantedSubscriptions {
+            failWaiters(of: subscription.name, error, into: &effects)
+            effects.append(.retired(subscription.id))
+        }
+        subscriptions = [:]
+        // Nobody is left who could wait for the closing handshake.
+        for waiter in disconnectionWaiters { effects.append(.resume(waiter, .done)) }
+        disconnectionWaiters = []
+    }
+
+    // MARK: The socket
+
+    package mutating func opened(_ id: AttemptID, now: Instant, into effects: inout [Effect]) {
+        if let handshake = connection.opened(id, now: now, into: &effects) {
+            established(handshake, on: id, now: now, into: &effects)
+        }
+    }
+
+    /// Any frame came that is not a message: ping, pong, part of a longer message.
+    package mutating func activity(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
+        guard connection.session?.attempt == id else { return }
+        liveness.activity(now: now, into: &effects)
+    }
+
+    package mutating func closed(
+        _ id: AttemptID,
+        _ closure: TransportClosure,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        if connection.closed(id, closure, configuration, now: now, into: &effects) {
+            connectionEnded(now: now, into: &effects)
+        }
+    }
+
+    // MARK: Timers
+
+    package mutating func timerFired(_ id: TimerID, now: Instant, into effects: inout [Effect]) {
+        switch id.purpose {
+        case .attempt, .retry, .unavailable, .closing:
+            if connection.timerFired(id, configuration, now: now, into: &effects) {
+                connectionEnded(now: now, into: &effects)
+            }
+            settleConnectionWaiters(into: &effects)
+        case .activity, .pong:
+            act(on: liveness.timerFired(id, now: now, into: &effects), now: now, into: &effects)
+        case .subscription:
+            guard subscriptionTimer == id else { return }
+            subscriptionTimer = nil
+            endOverdueSubscriptions(now: now, into: &effects)
+        }
+    }
+
+    package mutating func retryDecided(
+        _ question: RetryQuestionID,
+        delay: Duration?,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        connection.retryDecided(question, delay: delay, configuration, now: now, into: &effects)
+        settleConnectionWaiters(into: &effects)
+    }
+
+    // MARK: Waiting calls
+
+    package mutating func makeWaiter() -> WaiterID { WaiterID(rawValue: nextSerial()) }
+
+    /// Connects, and ends the wait when that has succeeded or cannot succeed.
+    package mutating func awaitConnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else {
+            return effects.append(.resume(waiter, .failed(.init(.disconnected, "the client was released"))))
+        }
+        connectionWaiters.append(waiter)
+        connect(now: now, into: &effects)
+    }
+
+    /// Disconnects, and ends the wait when the socket is closed.
+    package mutating func awaitDisconnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        disconnectionWaiters.append(waiter)
+        disconnect(now: now, into: &effects)
+    }
+
+    /// Ends the wait when the channel is subscribed, or will not be.
+    package mutating func awaitSubscription(
+        _ waiter: WaiterID,
+        to name: String,
+        _ id: ChannelID,
+        into effects: inout [Effect]
+    ) {
+        guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
+            let error = PusherClientError(.unsubscribed, "the channel \(name) is unsubscribed", channelName: name)
+            return effects.append(.resume(waiter, .failed(error)))
+        }
+        switch subscription.phase {
+        case .subscribed:
+            effects.append(.resume(waiter, .done))
+        case .failed(let error), .invalid(let error):
+            effects.append(.resume(waiter, .failed(error)))
+        case .idle, .subscribing:
+            subscription.waiters.append(waiter)
+            subscriptions[name] = subscription
+        }
+    }
+
+    /// The task that waits was cancelled.
+    package mutating func cancelWaiter(_ waiter: WaiterID, into effects: inout [Effect]) {
+        if let index = connectionWaiters.firstIndex(of: waiter) {
+            connectionWaiters.remove(at: index)
+        } else if let index = disconnectionWaiters.firstIndex(of: waiter) {
+            disconnectionWaiters.remove(at: index)
+        } else if let (name, index) = subscriptionWaiter(waiter) {
+            subscriptions[name]?.waiters.remove(at: index)
+        } else {
+            return
+        }
+        effects.append(.resume(waiter, .cancelled))
+    }
+
+    private func subscriptionWaiter(_ waiter: WaiterID) -> (name: String, index: Int)? {
+        for (name, subscription) in subscriptions {
+            if let index = subscription.waiters.firstIndex(of: waiter) { return (name, index) }
+        }
+        return nil
+    }
+
+    // MARK: Shared
+
+    mutating func nextSerial() -> UInt64 {
+        serial += 1
+        return serial
+    }
+
+    /// Makes up for timers that stood still while the computer was suspended.
+    mutating func catchUp(now: Instant, into effects: inout [Effect]) {
+        connection.catchUp(configuration, now: now, into: &effects)
+        act(on: liveness.catchUp(now: now, into: &effects), now: now, into: &effects)
+    }
+
+    private mutating func act(
+        on verdict: LivenessStateMachine.Verdict,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let session = connection.session else { return }
+        switch verdict {
+        case .alive: break
+        case .sendPing: effects.append(.send(session.attempt, .ping))
+        case .dead:
+            let error = PusherClientError(
+                .pongTimedOut,
+                "nothing came from the server for the activity timeout, nor for \(configuration.timeouts.pong) after a ping"
+            )
+            abandon(session.attempt, error, now: now, into: &effects)
+        }
+    }
+
+    mutating func abandon(
+        _ id: AttemptID,
+        _ error: PusherClientError,
+        closeCode: CloseCode? = nil,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        if connection.abandon(id, error, closeCode: closeCode, configuration, now: now, into: &effects) {
+            connectionEnded(now: now, into: &effects)
+        }
+    }
+
+    /// The handshake is complete: watch the server, and subscribe every channel that is wanted, oldest first.
+    mutating func established(
+        _ handshake: ConnectionStateMachine.Handshake,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        let ceiling = configuration.activityTimeout
+        liveness.start(
+            activityTimeout: min(handshake.activityTimeout ?? ceiling, ceiling),
+            pongTimeout: configuration.timeouts.pong,
+            now: now,
+            into: &effects
+        )
+        settleConnectionWaiters(into: &effects)
+        for subscription in wantedSubscriptions { sendSubscribe(subscription.name, now: now, into: &effects) }
+    }
+
+    /// The connection does not stand any more: nothing may be left of what belonged to it.
+    private mutating func connectionEnded(now: Instant, into effects: inout [Effect]) {
+        if connection.session == nil {
+            liveness.stop(into: &effects)
+            loseSubscriptions(now: now, into: &effects)
+        }
+        settleConnectionWaiters(into: &effects)
+    }
+
+    /// Ends the waits whose outcome is known by the state.
+    private mutating func settleConnectionWaiters(into effects: inout [Effect]) {
+        if connection.connectionState != .disconnecting {
+            for waiter in disconnectionWaiters { effects.append(.resume(waiter, .done)) }
+            disconnectionWaiters = []
+        }
+        let outcome: WaiterOutcome
+        switch connection.state {
+        case .connecting, .asking, .waiting:
+            return
+        case .connected(let session):
+            outcome = .connected(socketID: session.socketID)
+        case .initialized, .disconnecting, .disconnected(nil):
+            outcome = .failed(PusherClientError(.disconnected, "disconnect() was called"))
+        case .disconnected(let error?), .refused(let error):
+            outcome = .failed(error)
+        }
+        for waiter in connectionWaiters { effects.append(.resume(waiter, outcome)) }
+        connectionWaiters = []
+    }
+}

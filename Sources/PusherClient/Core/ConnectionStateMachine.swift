@@ -1,0 +1,268 @@
+import PusherProtocol
+
+/// The connection: one attempt at a time, from `connect()` to the handshake, over losses and waits, to its end.
+package struct ConnectionStateMachine: Hashable, Sendable {
+    package enum State: Hashable, Sendable {
+        case initialized
+        case connecting(Attempt)
+        case connected(Session)
+        /// The retry policy is being asked.
+        case asking(RetryQuestionID, Retry)
+        case waiting(timer: TimerID, until: Instant, Retry)
+        case disconnecting(AttemptID, timer: TimerID)
+        case disconnected(PusherClientError?)
+        case refused(PusherClientError)
+    }
+
+    package struct Attempt: Hashable, Sendable {
+        package var id: AttemptID
+        package var timer: TimerID
+        package var isOpen = false
+        /// The handshake, where its message came before the news that the socket is open.
+        package var handshake: Handshake?
+    }
+
+    package struct Session: Hashable, Sendable {
+        package var attempt: AttemptID
+        package var socketID: String
+        package var since: Instant
+        /// The code of the last `pusher:error`: a close with the same code is not reported a second time.
+        package var reportedCode: Int?
+    }
+
+    package struct Retry: Hashable, Sendable {
+        package var reason: PusherClientError
+        package var minimumDelay: Duration
+    }
+
+    /// What `pusher:connection_established` said.
+    package struct Handshake: Hashable, Sendable {
+        package var socketID: String
+        package var activityTimeout: Duration?
+    }
+
+    /// The time without a connection, from the first try or from the loss.
+    struct Outage: Hashable, Sendable {
+        var since: Instant
+        var timer: TimerID
+        /// True once the delegate was told of the loss: it is told once, however many attempts fail.
+        var isAnnounced = false
+        var isUnavailable = false
+        var lastFailure: PusherClientError?
+    }
+
+    package internal(set) var state: State = .initialized
+    /// Attempts since the connection last held, but for the first.
+    package private(set) var retryCount = 0
+    package internal(set) var status: ConnectionStatus = .initialized
+    /// True once the server has said that it takes nothing but TLS.
+    var mustUseTLS = false
+    var outage: Outage?
+    private var announcedState: ConnectionState = .disconnected
+    private var serial: UInt64 = 0
+
+    package init() {}
+
+    // MARK: Reading
+
+    /// The state in PusherSwift's terms.
+    package var connectionState: ConnectionState {
+        switch state {
+        case .initialized, .disconnected, .refused: .disconnected
+        case .connecting: .connecting
+        case .connected: .connected
+        case .asking, .waiting: .reconnecting
+        case .disconnecting: .disconnecting
+        }
+    }
+
+    /// The attempt whose events count.
+    package var currentAttempt: AttemptID? {
+        switch state {
+        case .connecting(let attempt): attempt.id
+        case .connected(let session): session.attempt
+        case .disconnecting(let attempt, _): attempt
+        case .initialized, .asking, .waiting, .disconnected, .refused: nil
+        }
+    }
+
+    package var session: Session? {
+        guard case .connected(let session) = state else { return nil }
+        return session
+    }
+
+    // MARK: Calls
+
+    package mutating func connect(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+        switch state {
+        case .connecting, .connected:
+            return
+        case .initialized, .disconnected, .refused:
+            retryCount = 0
+        case .asking:
+            retryCount += 1
+        case .waiting(let timer, _, _):
+            retryCount += 1
+            effects.append(.cancel(timer))
+        case .disconnecting(let attempt, let timer):
+            retryCount = 0
+            effects.append(.cancel(timer))
+            effects.append(.abort(attempt))
+            enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
+        }
+        open(configuration, now: now, into: &effects)
+    }
+
+    package mutating func disconnect(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
+        switch state {
+        case .disconnecting, .disconnected, .refused:
+            return
+        case .initialized:
+            break
+        case .connecting(let attempt):
+            effects.append(.cancel(attempt.timer))
+            effects.append(.abort(attempt.id))
+        case .asking:
+            break
+        case .waiting(let timer, _, _):
+            effects.append(.cancel(timer))
+        case .connected(let session):
+            let timer = nextTimer(.closing)
+            effects.append(.close(session.attempt, .normalClosure))
+            effects.append(.schedule(timer, after: configuration.timeouts.closing))
+            enter(.disconnecting(session.attempt, timer: timer), status: .disconnecting, into: &effects)
+            return
+        }
+        endOutage(into: &effects)
+        enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
+    }
+
+    // MARK: The socket
+
+    /// True where the client is connected now: socket and handshake came, in either order.
+    package mutating func opened(_ id: AttemptID, now: Instant, into effects: inout [Effect]) -> Handshake? {
+        guard case .connecting(var attempt) = state, attempt.id == id else { return nil }
+        attempt.isOpen = true
+        state = .connecting(attempt)
+        return establish(now: now, into: &effects)
+    }
+
+    package mutating func received(
+        _ handshake: Handshake,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> Handshake? {
+        guard case .connecting(var attempt) = state, attempt.id == id, attempt.handshake == nil else { return nil }
+        attempt.handshake = handshake
+        state = .connecting(attempt)
+        return establish(now: now, into: &effects)
+    }
+
+    private mutating func establish(now: Instant, into effects: inout [Effect]) -> Handshake? {
+        guard case .connecting(let attempt) = state, attempt.isOpen, let handshake = attempt.handshake else {
+            return nil
+        }
+        effects.append(.cancel(attempt.timer))
+        endOutage(into: &effects)
+        enter(
+            .connected(Session(attempt: attempt.id, socketID: handshake.socketID, since: now)),
+            status: .connected(socketID: handshake.socketID),
+            into: &effects
+        )
+        return handshake
+    }
+
+    /// A `pusher:error` with this code was reported on the connection that stands.
+    package mutating func noteReported(code: Int?) {
+        guard case .connected(var session) = state else { return }
+        session.reportedCode = code
+        state = .connected(session)
+    }
+
+    // MARK: Attempts
+
+    /// Starts an attempt.
+    mutating func open(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+        let request: TransportRequest
+        switch configuration.endpoint {
+        case .success(let endpoint):
+            request = mustUseTLS ? endpoint.overTLS : endpoint
+        case .failure(let error):
+            effects.append(.report(error))
+            endOutage(into: &effects)
+            enter(.refused(error), status: .refused(error), into: &effects)
+            return
+        }
+        if outage == nil { beginOutage(configuration, now: now, into: &effects) }
+        serial += 1
+        let attempt = Attempt(id: AttemptID(rawValue: serial), timer: nextTimer(.attempt))
+        let isUnavailable = outage?.isUnavailable == true
+        enter(
+            .connecting(attempt),
+            status: isUnavailable ? .unavailable(reason: outage?.lastFailure) : .connecting,
+            into: &effects
+        )
+        effects.append(.schedule(attempt.timer, after: configuration.timeouts.connectionAttempt))
+        effects.append(.open(attempt.id, request))
+    }
+
+    mutating func beginOutage(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+        let timer = nextTimer(.unavailable)
+        outage = Outage(since: now, timer: timer)
+        effects.append(.schedule(timer, after: configuration.timeouts.unavailable))
+    }
+
+    mutating func endOutage(into effects: inout [Effect]) {
+        if let outage, !outage.isUnavailable { effects.append(.cancel(outage.timer)) }
+        outage = nil
+    }
+
+    /// Starts the next attempt of an outage.
+    mutating func retry(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+        retryCount += 1
+        open(configuration, now: now, into: &effects)
+    }
+
+    mutating func resetRetryCount() { retryCount = 0 }
+
+    // MARK: Publishing
+
+    mutating func enter(_ state: State, status: ConnectionStatus?, into effects: inout [Effect]) {
+        self.state = state
+        announce(connectionState, into: &effects)
+        if let status { publish(status, into: &effects) }
+    }
+
+    mutating func announce(_ state: ConnectionState, into effects: inout [Effect]) {
+        guard announcedState != state else { return }
+        effects.append(.stateChanged(from: announcedState, to: state))
+        announcedState = state
+    }
+
+    mutating func publish(_ status: ConnectionStatus, into effects: inout [Effect]) {
+        guard self.status != status else { return }
+        self.status = status
+        effects.append(.statusChanged(status))
+    }
+
+    mutating func nextTimer(_ purpose: TimerID.Purpose) -> TimerID {
+        serial += 1
+        return TimerID(purpose, serial)
+    }
+
+    mutating func nextQuestion() -> RetryQuestionID {
+        serial += 1
+        return RetryQuestionID(rawValue: serial)
+    }
+}
+
+extension TransportRequest {
+    /// The same server over TLS: on the port given, or 443 where it was 80.
+    fileprivate var overTLS: TransportRequest {
+        var request = self
+        request.useTLS = true
+        if request.port == 80 { request.port = 443 }
+        return request
+    }
+}

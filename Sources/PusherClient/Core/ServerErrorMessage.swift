@@ -1,0 +1,54 @@
+import PusherProtocol
+
+/// The payload of `pusher:error`, in every shape that servers give it (protocol clause 6.2).
+struct ServerErrorMessage {
+    var code: Int?
+    var message: String
+
+    init(_ data: Envelope.Payload) {
+        let value = data.value
+        code = value?["code"]?.integer
+        message = value?["message"]?.string ?? data.text ?? "the server gave no message"
+    }
+
+    /// The code as that of a close; nil where it is none.
+    var closeCode: CloseCode? {
+        guard let code, (1000...4999).contains(code) else { return nil }
+        return CloseCode(rawValue: code)
+    }
+
+    var isExistingSubscription: Bool { message.hasPrefix("Existing subscription") }
+    var isMissingSubscription: Bool { message.hasPrefix("No current subscription") }
+
+    /// Refusals of a subscription come without a code, or with that of an unauthorized connection.
+    var canRefuseSubscription: Bool { code == nil || code == 4009 }
+
+    func clientError(_ kind: PusherClientError.Code = .serverError, channelName: String? = nil) -> PusherClientError {
+        PusherClientError(kind, message, serverCode: code, channelName: channelName)
+    }
+
+    /// The longest of the channel names that stands in the message as a word of its own.
+    func channelNamed(among names: [String]) -> String? {
+        names.filter(mentions).max { $0.utf8.count < $1.utf8.count }
+    }
+
+    private func mentions(_ name: String) -> Bool {
+        let text = Array(message.utf8)
+        let word = Array(name.utf8)
+        guard !word.isEmpty, text.count >= word.count else { return false }
+        return (0...text.count - word.count).contains { start in
+            text[start..<start + word.count].elementsEqual(word)
+                && (start == 0 || !Self.isNameByte(text[start - 1]))
+                // Full stops, commas and semicolons may belong to a name, or end the sentence or clause that has it.
+                && !(text[(start + word.count)...].drop { Self.isPunctuation($0) }.first.map(Self.isNameByte) ?? false)
+        }
+    }
+
+    private static func isPunctuation(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: ".") || byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        isPunctuation(byte) || (try? ChannelName(String(UnicodeScalar(byte)))) != nil
+    }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import PusherProtocol
+
+/// Where a client connects, checked.
+struct Endpoint {
+    /// The client's name in the URL.
+    static let clientName = "pusher-client-swift"
+    /// The package's version.
+    static let version = "0.1.0"
+    /// The version of the protocol.
+    static let protocolVersion = 7
+
+    let url: String
+    let request: Result<TransportRequest, PusherClientError>
+
+    init(key: String, options: PusherClientOptions) {
+        // A slash at the end would make two before "app".
+        let prefix = options.path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
+        let query = "client=\(Self.clientName)&version=\(Self.version)&protocol=\(Self.protocolVersion)"
+        let target = "\(prefix)/app/\(key)?\(query)"
+        let host = options.host.hasPrefix("[") ? String(options.host.dropFirst().dropLast()) : options.host
+        let authority = host.contains(":") ? "[\(host)]" : host
+        url = "\(options.useTLS ? "wss" : "ws")://\(authority):\(options.port)\(target)"
+        request = Result { () throws(PusherClientError) in
+            try Self.check(key: key, host: host, prefix: prefix, options)
+            return TransportRequest(
+                host: host,
+                port: options.port,
+                useTLS: options.useTLS,
+                path: target,
+                subprotocol: options.subprotocol,
+                headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
+            )
+        }
+    }
+
+    // MARK: Checks
+
+    private static func check(
+        key: String,
+        host: String,
+        prefix: String,
+        _ options: PusherClientOptions
+    ) throws(PusherClientError) {
+        guard !key.isEmpty, key.utf8.allSatisfy(isKeyByte) else {
+            throw PusherClientError(
+                .invalidKey,
+                "the app key \(quoted(key)) is not usable: it must have letters, digits, - . _ ~ only, and at least one"
+            )
+        }
+        guard isHost(host) else {
+            throw PusherClientError(
+                .invalidHost,
+                """
+                the host \(quoted(options.host)) is neither a host name nor an IP address; give it without a scheme, \
+                a path and a port
+                """
+            )
+        }
+        guard (1...65_535).contains(options.port) else {
+            throw PusherClientError(.invalidPort, "the port \(options.port) is not within 1 and 65535")
+        }
+        guard prefix.isEmpty || prefix.utf8.first == UInt8(ascii: "/"), prefix.utf8.allSatisfy(isPathByte) else {
+            throw PusherClientError(
+                .invalidPath,
+                """
+                the path \(quoted(options.path ?? "")) is not usable: it must start with a slash and have nothing in it \
+                that a URL's path cannot hold unescaped
+                """
+            )
+        }
+        try checkOptions(options)
+    }
+
+    private static func checkOptions(_ options: PusherClientOptions) throws(PusherClientError) {
+        if let timeout = options.activityTimeout, !(timeout > 0) {
+            throw PusherClientError(
+                .invalidOption,
+                "the activityTimeout \(timeout) is not a positive number of seconds"
+            )
+        }
+        let timeouts = options.timeouts
+        let durations = [
+            ("connectionAttempt", timeouts.connectionAttempt), ("unavailable", timeouts.unavailable),
+            ("pong", timeouts.pong), ("subscription", timeouts.subscription), ("closing", timeouts.closing),
+            ("backOffReset", timeouts.backOffReset),
+        ]
+        if let (name, duration) = durations.first(where: { $0.1 <= .zero }) {
+            throw PusherClientError(.invalidOption, "the timeout \(name), \(duration), is not positive")
+        }
+        let limits = options.limits
+        let sizes = [
+            ("messageSize", limits.messageSize), ("sequenceBuffer", limits.sequenceBuffer),
+            ("pendingCallbacks", limits.pendingCallbacks),
+        ]
+        if let (name, size) = sizes.first(where: { $0.1 <= 0 }) {
+            throw PusherClientError(.invalidOption, "the limit \(name), \(size), is not positive")
+        }
+        for (name, value) in options.headers where !isHeader(name, value) {
+            // The value may be a secret.
+            throw PusherClientError(
+                .invalidOption,
+                "the header \(quoted(name)) has a name or a value that HTTP cannot carry"
+            )
+        }
+        if let subprotocol = options.subprotocol, subprotocol.isEmpty || !subprotocol.utf8.allSatisfy(isTokenByte) {
+            throw PusherClientError(.invalidOption, "the subprotocol \(quoted(subprotocol)) is not an HTTP token")
+        }
+    }
+
+    private static func quoted(_ value: String) -> String { String(reflecting: String(value.prefix(200))) }
+
+    private static func isAlphanumeric(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true
+        default: false
+        }
+    }
+
+    private static func isKeyByte(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._~".utf8.contains(byte) }
+
+    private static func isPathByte(_ byte: UInt8) -> Bool { isKeyByte(byte) || "/%!$&'()*+,;=:@".utf8.contains(byte) }
+
+    private static func isTokenByte(_ byte: UInt8) -> Bool {
+        isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
+    }
+
+    private static func isHeader(_ name: String, _ value: String) -> Bool {
+        !name.isEmpty && name.utf8.allSatisfy(isTokenByte)
+            && value.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
+    }
+
+    private static func isHost(_ host: String) -> Bool {
+        guard !host.isEmpty, host.utf8.count <= 255 else { return false }
+        if host.contains(":") {
+            // An IPv6 address, perhaps with a zone.
+            return host.utf8.count { $0 == UInt8(ascii: ":") } > 1
+                && host.utf8.allSatisfy { isAlphanumeric($0) || ":.%".utf8.contains($0) }
+        }
+        return host.utf8.allSatisfy { isAlphanumeric($0) || "-._".utf8.contains($0) }
+            && !host.utf8.starts(with: ".".utf8) && !host.contains("..")
+    }
+}
+
+extension CoreConfiguration {
+    init(_ endpoint: Endpoint, options: PusherClientOptions) {
+        self.init(endpoint: endpoint.request)
+        autoReconnect = options.autoReconnect
+        timeouts = options.timeouts
+        if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
+    }
+}

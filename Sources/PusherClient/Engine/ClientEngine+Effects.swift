@@ -1,0 +1,162 @@
+import Foundation
+import Logging
+import NIOCore
+import PusherProtocol
+
+/// Carrying out effects. All of this happens on the event loop, and never under the lock.
+extension ClientEngine {
+    func run(_ effect: Effect) {
+        switch effect {
+        case .open(let id, let request): open(id, request)
+        case .send(let id, let envelope): send(envelope, on: id)
+        case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
+        case .abort(let id): loopState.value.connections.removeValue(forKey: id)?.abort()
+
+        case .schedule(let id, let delay):
+            loopState.value.timers.schedule(id, after: delay, on: eventLoop) { self.timerFired(id) }
+        case .cancel(let id): loopState.value.timers.cancel(id)
+
+        case .askRetryPolicy(let question, let context): ask(question, context)
+
+        case .stateChanged(let old, let new):
+            debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
+            notify { $0.changedConnectionState(from: old, to: new) }
+        case .statusChanged(let status):
+            logger.info("Connection status", metadata: ["pusher.status": "\(status)"])
+            statuses.send(status)
+        case .report(let error): report(error)
+
+        case .deliver(let id, let envelope): deliver(envelope, to: id)
+        case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
+        case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
+        case .subscriptionCountChanged(let id, let count, let envelope):
+            if let change = channel(id)?.onSubscriptionCountChanged { dispatcher.enqueue(.call { change(count) }) }
+            deliver(envelope, to: id)
+        case .retired(let id):
+            update { $0.channels.removeValue(forKey: id) }?.finish()
+
+        case .resume(let waiter, let outcome):
+            update { $0.waiters.removeValue(forKey: waiter) }?.resume(returning: outcome)
+        }
+    }
+
+    // MARK: Socket
+
+    private func open(_ id: AttemptID, _ request: TransportRequest) {
+        debug("connecting to \(request.host):\(request.port)\(request.useTLS ? " over TLS" : "")")
+        loopState.value.connections[id] = transport.open(request, on: eventLoop) { event in
+            self.received(event, on: id)
+        }
+    }
+
+    private func send(_ envelope: Envelope, on id: AttemptID) {
+        guard let connection = loopState.value.connections[id] else { return }
+        let text = envelope.jsonText
+        if tracesMessages { logger.trace("Sending", metadata: ["pusher.message": "\(text)"]) }
+        connection.send(text, promise: nil)
+        loopState.value.unflushed.insert(id)
+    }
+
+    private func ask(_ question: RetryQuestionID, _ context: RetryContext) {
+        var context = context
+        context.random = random()
+        let delay = retryPolicy.delay(for: context)
+        step { state, now in
+            state.machine.retryDecided(question, delay: delay, now: now, into: &state.pending)
+        }
+    }
+
+    // MARK: Delivery
+
+    func channel(_ id: ChannelID) -> PusherChannel? {
+        read { $0.channels[id] }
+    }
+
+    private func deliver(_ envelope: Envelope, to id: ChannelID?) {
+        let channel = id.flatMap(channel)
+        guard !everyEvent.isEmpty || channel?.sinks.isEmpty == false else { return }
+        let event = PusherEvent(envelope)
+        var overflows = everyEvent.deliver(event, by: dispatcher)
+        if let channel { overflows += channel.sinks.deliver(event, by: dispatcher) }
+        if overflows > 0 { reportOverflow(of: overflows, on: envelope.channel) }
+    }
+
+    private func subscribed(_ id: ChannelID, _ envelope: Envelope, away: Duration?) {
+        guard let channel = channel(id) else { return }
+        debug("subscribed to \(channel.name)")
+        deliver(envelope, to: id)
+        let name = channel.name
+        notify { $0.subscribedToChannel(name: name) }
+        guard let away else { return }
+        let resubscription = Resubscription(channelName: name, away: away)
+        channel.resubscribed.send(resubscription)
+        if let call = channel.onResubscribed { dispatcher.enqueue(.call { call(resubscription) }) }
+    }
+
+    private func subscriptionFailed(_ id: ChannelID, _ error: PusherClientError, _ envelope: Envelope) {
+        guard let channel = channel(id) else { return }
+        logger.error(
+            "Subscription failed",
+            metadata: ["pusher.channel": "\(channel.name)", "pusher.error": "\(error)"]
+        )
+        debug("subscription to \(channel.name) failed: \(error.message)")
+        errors.send(error)
+        deliver(envelope, to: id)
+        let name = channel.name
+        let bridged = error.bridged
+        notify { $0.failedToSubscribeToChannel(name: name, response: nil, data: nil, error: bridged) }
+    }
+
+    // MARK: Reporting
+
+    private func report(_ error: PusherClientError) {
+        logger.error("Error", metadata: ["pusher.error": "\(error)"])
+        debug("error: \(error.message)")
+        errors.send(error)
+        let reported = PusherError(error)
+        notify { $0.receivedError(error: reported) }
+    }
+
+    private func reportOverflow(of sequences: Int, on channel: String?) {
+        let error = PusherClientError(
+            .eventsDropped,
+            "\(sequences) sequences keep only the newest \(limits.sequenceBuffer) events: they are read more slowly than events come",
+            channelName: channel
+        )
+        logger.warning("\(error.message)")
+        errors.send(error)
+    }
+
+    /// Calls the delegate, if there is one by then, on the callback queue.
+    private func notify(_ call: @escaping @Sendable (any PusherDelegate) -> Void) {
+        guard read({ $0.delegate.value }) != nil else { return }
+        dispatcher.enqueue(
+            .call {
+                guard let delegate = self.read({ $0.delegate.value }) else { return }
+                call(delegate)
+            }
+        )
+    }
+
+    private func debug(_ message: @autoclosure () -> String) {
+        guard logger.logLevel <= .debug || read({ $0.delegate.value }) != nil else { return }
+        let message = message()
+        logger.debug("\(message)")
+        notify { $0.debugLog(message: "[PUSHER DEBUG] \(message)") }
+    }
+}
+
+extension PusherClientError {
+    /// The error for an API that knows `NSError` only.
+    var bridged: NSError {
+        NSError(
+            domain: "com.pusher.PusherClient",
+            code: serverCode ?? 0,
+            userInfo: [
+                NSLocalizedDescriptionKey: description,
+                NSLocalizedFailureReasonErrorKey: message,
+                NSUnderlyingErrorKey: self,
+            ]
+        )
+    }
+}

@@ -1,0 +1,250 @@
+import Dispatch
+import Logging
+import NIOConcurrencyHelpers
+package import NIOCore
+import PusherProtocol
+
+/// The shell around the machine: transitions under one lock, effects on one event loop, in transition order.
+package final class ClientEngine: Sendable {
+    struct State {
+        var machine: ClientStateMachine
+        /// Effects of transitions that were made, and not carried out yet.
+        var pending: [Effect] = []
+        /// True while somebody is bound to carry them out: a nested call only adds to them.
+        var isDraining = false
+        var channels: [ChannelID: PusherChannel] = [:]
+        var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
+        var delegate = WeakDelegate(value: nil)
+    }
+
+    /// What only the event loop touches.
+    struct LoopState {
+        var connections: [AttemptID: any TransportConnection] = [:]
+        var timers = TimerTable()
+        /// The connections that were written to since the last flush.
+        var unflushed: Set<AttemptID> = []
+        var effects: [Effect] = []
+    }
+
+    struct WeakDelegate: Sendable {
+        weak let value: (any PusherDelegate)?
+    }
+
+    /// What tests replace: time, chance, loop and wire.
+    package struct Environment: Sendable {
+        package var eventLoop: any EventLoop
+        package var transport: any Transport
+        package var now: @Sendable () -> Instant
+        /// Draws a number in `0..<1`, for jitter.
+        package var random: @Sendable () -> Double
+
+        package init(
+            eventLoop: any EventLoop,
+            transport: any Transport,
+            now: @escaping @Sendable () -> Instant = { ContinuousClock.now },
+            random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+        ) {
+            self.eventLoop = eventLoop
+            self.transport = transport
+            self.now = now
+            self.random = random
+        }
+    }
+
+    package let eventLoop: any EventLoop
+    let transport: any Transport
+    let now: @Sendable () -> Instant
+    let random: @Sendable () -> Double
+    let retryPolicy: any RetryPolicy
+    let limits: PusherClientOptions.Limits
+    let logger: Logger
+    let tracesMessages: Bool
+    let dispatcher: CallbackDispatcher
+    let everyEvent: SinkRegistry
+    let statuses: Broadcast<ConnectionStatus>
+    let errors: Broadcast<PusherClientError>
+
+    let state: NIOLockedValueBox<State>
+    let loopState: NIOLoopBoundBox<LoopState>
+
+    init(configuration: CoreConfiguration, options: PusherClientOptions, environment: Environment) {
+        let errors = Broadcast<PusherClientError>(limit: options.limits.sequenceBuffer)
+        let logger = options.logger
+        self.errors = errors
+        self.logger = logger
+        eventLoop = environment.eventLoop
+        transport = environment.transport
+        now = environment.now
+        random = environment.random
+        retryPolicy = options.retryPolicy
+        limits = options.limits
+        tracesMessages = options.logger.logLevel <= .trace
+        everyEvent = SinkRegistry(sequenceLimit: options.limits.sequenceBuffer)
+        statuses = Broadcast(limit: options.limits.sequenceBuffer, initial: .initialized)
+        dispatcher = CallbackDispatcher(
+            queue: options.callbackQueue,
+            limit: options.limits.pendingCallbacks,
+            eventLoop: environment.eventLoop,
+            logger: options.logger
+        ) { count in
+            let error = PusherClientError(
+                .eventsDropped,
+                "\(count) callbacks were dropped: the callback queue is slower than the events come"
+            )
+            logger.warning("\(error.message)")
+            errors.send(error)
+        }
+        state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration)))
+        loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
+    }
+
+    // MARK: The funnel
+
+    /// Makes a transition, and has its effects carried out: at once where this is the event loop and nobody is at it
+    /// already, else as soon as the loop comes to it.
+    @discardableResult
+    func step<Result>(_ transition: (inout State, Instant) -> Result) -> Result {
+        let (result, mustDrain) = enqueue(transition)
+        if mustDrain {
+            if eventLoop.inEventLoop { drain() } else { eventLoop.execute { self.drain() } }
+        }
+        return result
+    }
+
+    /// Makes a transition. True where the caller has to see to its effects.
+    private func enqueue<Result>(_ transition: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
+        let now = now()
+        return state.withLockedValue { state in
+            let result = transition(&state, now)
+            let mustDrain = !state.isDraining && !state.pending.isEmpty
+            if mustDrain { state.isDraining = true }
+            return (result, mustDrain)
+        }
+    }
+
+    /// Looks at the state.
+    func read<Result>(_ body: (State) -> Result) -> Result { state.withLockedValue { body($0) } }
+
+    /// Changes the state in a way that has no effects.
+    func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
+
+    /// Carries out effects until none is left.
+    private func drain() {
+        while true {
+            var effects = loopState.value.effects
+            loopState.value.effects = []
+            let isDone = state.withLockedValue { state in
+                swap(&effects, &state.pending)
+                if effects.isEmpty { state.isDraining = false }
+                return effects.isEmpty
+            }
+            for effect in effects { run(effect) }
+            effects.removeAll(keepingCapacity: true)
+            loopState.value.effects = effects
+            if isDone { break }
+        }
+        flush()
+    }
+
+    private func flush() {
+        guard !loopState.value.unflushed.isEmpty else { return }
+        let unflushed = loopState.value.unflushed
+        loopState.value.unflushed.removeAll(keepingCapacity: true)
+        for id in unflushed { loopState.value.connections[id]?.flush() }
+    }
+
+    // MARK: Inputs from the event loop
+
+    /// Something happened on the socket of an attempt. The effects of messages wait for the end of the read that
+    /// brought them, so that they are carried out together.
+    func received(_ event: TransportEvent, on id: AttemptID) {
+        switch event {
+        case .text(let buffer):
+            received(buffer, on: id)
+        case .readComplete:
+            step { _, _ in }
+        case .activity:
+            step { state, now in state.machine.activity(on: id, now: now, into: &state.pending) }
+        case .opened:
+            step { state, now in state.machine.opened(id, now: now, into: &state.pending) }
+        case .binary(let buffer):
+            malformed(
+                "the server sent a binary message of \(buffer.readableBytes) bytes; the protocol has none",
+                on: id
+            )
+        case .closed(let closure):
+            loopState.value.connections[id] = nil
+            step { state, now in state.machine.closed(id, closure, now: now, into: &state.pending) }
+        }
+    }
+
+    private func received(_ buffer: ByteBuffer, on id: AttemptID) {
+        if tracesMessages {
+            logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer))"])
+        }
+        let envelope: Envelope
+        do {
+            envelope = try Envelope(decoding: buffer.readableBytesUInt8Span)
+        } catch {
+            return malformed("the server sent \(buffer.readableBytes) bytes that are no message: \(error)", on: id)
+        }
+        // Left to `.readComplete`, unless it is being drained already.
+        let now = now()
+        state.withLockedValue { state in
+            state.machine.received(envelope, on: id, now: now, into: &state.pending)
+        }
+    }
+
+    private func malformed(_ message: String, on id: AttemptID) {
+        let error = PusherClientError(.malformedMessage, message)
+        step { state, now in state.machine.receivedMalformed(error, on: id, now: now, into: &state.pending) }
+    }
+
+    func timerFired(_ id: TimerID) {
+        loopState.value.timers.remove(id)
+        step { state, now in state.machine.timerFired(id, now: now, into: &state.pending) }
+    }
+
+    // MARK: Waiting calls
+
+    /// Has the machine begin a wait, and waits for the outcome. Cancellation ends it with `CancellationError`.
+    func wait(
+        _ begin: @Sendable (inout ClientStateMachine, WaiterID, Instant, inout [Effect]) -> Void
+    ) async throws -> WaiterOutcome {
+        let waiter = state.withLockedValue { $0.machine.makeWaiter() }
+        let outcome = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                step { state, now in
+                    state.waiters[waiter] = continuation
+                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    if Task.isCancelled {
+                        state.pending.append(.resume(waiter, .cancelled))
+                    } else {
+                        begin(&state.machine, waiter, now, &state.pending)
+                    }
+                }
+            }
+        } onCancel: {
+            step { state, _ in state.machine.cancelWaiter(waiter, into: &state.pending) }
+        }
+        switch outcome {
+        case .connected, .done: return outcome
+        case .failed(let error): throw error
+        case .cancelled: throw CancellationError()
+        }
+    }
+
+    // MARK: Release
+
+    /// The application has dropped the client.
+    func release() {
+        step { state, now in state.machine.release(now: now, into: &state.pending) }
+        // After the effects above, which an event loop runs in order.
+        eventLoop.execute {
+            self.everyEvent.finish()
+            self.statuses.finish()
+            self.errors.finish()
+            self.dispatcher.stop()
+        }
+    }
+}

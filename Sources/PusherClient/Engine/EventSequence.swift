@@ -1,0 +1,201 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// The elements that happen from the moment the sequence is made: none is missed between making and iterating it.
+///
+/// It keeps the newest ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements for a consumer that is slower
+/// than they come, and counts what it had to drop. It ends when its source does: the channel is unsubscribed, or the
+/// client is released; and, for the task that iterates, when that task is cancelled. Each element goes to one iterator:
+/// make a sequence for each consumer. Dropping the sequence, with its iterators, ends its upkeep.
+public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
+    /// The sequence does not throw.
+    public typealias Failure = Never
+
+    let buffer: EventBuffer<Element>
+    private let registration: Registration
+
+    init(buffer: EventBuffer<Element>, onRelease: @escaping @Sendable () -> Void) {
+        self.buffer = buffer
+        self.registration = Registration(onRelease: onRelease)
+    }
+
+    /// How many elements were dropped so far, because they came faster than they were taken.
+    public var droppedCount: Int { buffer.droppedCount }
+
+    /// Makes an iterator.
+    public func makeAsyncIterator() -> AsyncIterator {
+        AsyncIterator(buffer: buffer, registration: registration)
+    }
+
+    /// Gives one element after the other.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let buffer: EventBuffer<Element>
+        fileprivate let registration: Registration
+
+        /// The next element; nil at the end, and when the task is cancelled.
+        public func next() async -> Element? { await buffer.next() }
+    }
+}
+
+/// Lives as long as the sequence or one of its iterators.
+final class Registration: Sendable {
+    private let onRelease: @Sendable () -> Void
+
+    init(onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+
+    deinit { onRelease() }
+}
+
+/// What has happened and was not taken yet, up to a limit.
+final class EventBuffer<Element: Sendable>: Sendable {
+    /// What adding an element did.
+    enum Addition {
+        case kept
+        /// The oldest element went for it, and it is the first to go since the buffer was last empty.
+        case beganDropping
+        case dropped
+    }
+
+    private struct State {
+        var elements = CircularBuffer<Element>()
+        var waiting: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
+        var serial: UInt64 = 0
+        var droppedCount = 0
+        var isDropping = false
+        var isFinished = false
+    }
+
+    private let limit: Int
+    private let state = NIOLockedValueBox(State())
+
+    init(limit: Int) { self.limit = Swift.max(limit, 1) }
+
+    var droppedCount: Int { state.withLockedValue { $0.droppedCount } }
+
+    @discardableResult
+    func add(_ element: Element) -> Addition {
+        var receiver: CheckedContinuation<Element?, Never>?
+        // An element can own anything; it must not be released while the lock is held.
+        var evicted: Element?
+        let addition: Addition = state.withLockedValue { state in
+            guard !state.isFinished else { return .kept }
+            if !state.waiting.isEmpty {
+                receiver = state.waiting.removeFirst().continuation
+                return .kept
+            }
+            var addition = Addition.kept
+            if state.elements.count >= limit {
+                evicted = state.elements.popFirst()
+                state.droppedCount += 1
+                addition = state.isDropping ? .dropped : .beganDropping
+                state.isDropping = true
+            }
+            state.elements.append(element)
+            return addition
+        }
+        receiver?.resume(returning: element)
+        _ = evicted
+        return addition
+    }
+
+    /// No element will come any more; those that are kept can still be taken.
+    func finish() {
+        let waiting = state.withLockedValue { state in
+            state.isFinished = true
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for (_, continuation) in waiting { continuation.resume(returning: nil) }
+    }
+
+    func next() async -> Element? {
+        let id = state.withLockedValue { state in
+            state.serial += 1
+            return state.serial
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let result: Element?? = state.withLockedValue { state in
+                    // Looked at under the lock: a cancellation after this finds the continuation.
+                    if Task.isCancelled { return .some(nil) }
+                    if let element = state.elements.popFirst() {
+                        if state.elements.isEmpty { state.isDropping = false }
+                        return element
+                    }
+                    if state.isFinished { return .some(nil) }
+                    state.waiting.append((id, continuation))
+                    return .none
+                }
+                if let result { continuation.resume(returning: result) }
+            }
+        } onCancel: {
+            let continuation = state.withLockedValue { state in
+                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0).continuation }
+            }
+            continuation?.resume(returning: nil)
+        }
+    }
+}
+
+/// Hands each element to every sequence that was made of it.
+final class Broadcast<Element: Sendable>: Sendable {
+    private struct State {
+        var buffers: [UInt64: EventBuffer<Element>] = [:]
+        var serial: UInt64 = 0
+        var latest: Element?
+        var isFinished = false
+    }
+
+    private let limit: Int
+    private let state: NIOLockedValueBox<State>
+
+    /// - Parameter initial: What a sequence begins with, until there is something later; nil for sequences that begin
+    ///   with what comes next.
+    init(limit: Int, initial: Element? = nil) {
+        self.limit = limit
+        self.state = NIOLockedValueBox(State(latest: initial))
+        self.replaysLatest = initial != nil
+    }
+
+    private let replaysLatest: Bool
+
+    func makeSequence() -> EventSequence<Element> {
+        let buffer = EventBuffer<Element>(limit: limit)
+        let id: UInt64? = state.withLockedValue { state in
+            if let latest = state.latest { buffer.add(latest) }
+            guard !state.isFinished else { return nil }
+            state.serial += 1
+            state.buffers[state.serial] = buffer
+            return state.serial
+        }
+        guard let id else {
+            buffer.finish()
+            return EventSequence(buffer: buffer) {}
+        }
+        return EventSequence(buffer: buffer) { [weak self] in
+            // Taken out under the lock, released outside it: what it keeps can own anything.
+            _ = self?.state.withLockedValue { $0.buffers.removeValue(forKey: id) }
+        }
+    }
+
+    /// The number of sequences for which dropping began.
+    @discardableResult
+    func send(_ element: Element) -> Int {
+        let buffers = state.withLockedValue { state in
+            if replaysLatest { state.latest = element }
+            return state.buffers
+        }
+        return buffers.values.count { buffer in
+            if case .beganDropping = buffer.add(element) { true } else { false }
+        }
+    }
+
+    func finish() {
+        let buffers = state.withLockedValue { state in
+            state.isFinished = true
+            defer { state.buffers = [:] }
+            return state.buffers
+        }
+        for buffer in buffers.values { buffer.finish() }
+    }
+}

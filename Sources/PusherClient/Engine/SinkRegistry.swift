@@ -1,0 +1,163 @@
+import Foundation
+import NIOConcurrencyHelpers
+
+/// Who wants the events of a channel, or of all channels: callbacks and sequences alike, in the order in which they came.
+final class SinkRegistry: Sendable {
+    fileprivate enum Sink {
+        case callback(Binding)
+        case sequence(UInt64, EventBuffer<PusherEvent>)
+    }
+
+    fileprivate struct State {
+        var forEveryEvent: [Sink] = []
+        var byName: [String: [Sink]] = [:]
+        var serial: UInt64 = 0
+        var isFinished = false
+    }
+
+    private let state = NIOLockedValueBox(State())
+    private let sequenceLimit: Int
+
+    init(sequenceLimit: Int) { self.sequenceLimit = sequenceLimit }
+
+    // MARK: Callbacks
+
+    /// - Parameter name: The event's name; nil for every event.
+    func bind(_ name: String?, _ callback: @escaping @Sendable (PusherEvent) -> Void) -> String {
+        let binding = Binding(callback)
+        state.withLockedValue { $0.add(.callback(binding), name) }
+        return binding.id
+    }
+
+    func unbind(_ name: String?, id: String) {
+        remove(from: name) { sink in
+            guard case .callback(let binding) = sink else { return false }
+            return binding.id == id
+        }
+    }
+
+    /// Unbinds the callbacks of one name.
+    func unbindAll(_ name: String?) {
+        remove(from: name) { sink in
+            if case .callback = sink { true } else { false }
+        }
+    }
+
+    /// Unbinds every callback. Sequences stay: they end when they are dropped.
+    func unbindAll() {
+        unbindAll(nil)
+        for name in state.withLockedValue({ Array($0.byName.keys) }) { unbindAll(name) }
+    }
+
+    // MARK: Sequences
+
+    func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
+        let buffer = EventBuffer<PusherEvent>(limit: sequenceLimit)
+        let id: UInt64? = state.withLockedValue { state in
+            guard !state.isFinished else { return nil }
+            state.serial += 1
+            state.add(.sequence(state.serial, buffer), name)
+            return state.serial
+        }
+        guard let id else {
+            buffer.finish()
+            return EventSequence(buffer: buffer) {}
+        }
+        return EventSequence(buffer: buffer) { [weak self] in
+            self?.remove(from: name) { sink in
+                guard case .sequence(id, _) = sink else { return false }
+                return true
+            }
+        }
+    }
+
+    // MARK: Delivery
+
+    /// True where nobody listens to anything.
+    var isEmpty: Bool { state.withLockedValue { $0.forEveryEvent.isEmpty && $0.byName.isEmpty } }
+
+    /// - Returns: The number of sequences for which dropping began.
+    func deliver(_ event: PusherEvent, by dispatcher: CallbackDispatcher) -> Int {
+        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[event.eventName]) }
+        var overflows = 0
+        func deliver(to sinks: [Sink]) {
+            for sink in sinks {
+                switch sink {
+                case .callback(let binding):
+                    dispatcher.enqueue(.event(binding, event))
+                case .sequence(_, let buffer):
+                    if case .beganDropping = buffer.add(event) { overflows += 1 }
+                }
+            }
+        }
+        deliver(to: forEveryEvent)
+        if let named { deliver(to: named) }
+        return overflows
+    }
+
+    /// Nothing will be delivered any more. Sequences end; callbacks stay bound to no purpose.
+    func finish() {
+        let sinks = state.withLockedValue { state in
+            state.isFinished = true
+            return state.forEveryEvent + state.byName.values.joined()
+        }
+        for case .sequence(_, let buffer) in sinks { buffer.finish() }
+    }
+
+    /// The names with callbacks, and how many each has.
+    var callbackCounts: [String: Int] {
+        state.withLockedValue { state in
+            state.byName.mapValues { sinks in sinks.count { if case .callback = $0 { true } else { false } } }
+                .filter { $0.value > 0 }
+        }
+    }
+
+    private func remove(from name: String?, where matches: (Sink) -> Bool) {
+        // Released outside the lock: a closure can own anything, and that may call back.
+        let removed = state.withLockedValue { $0.remove(from: name, where: matches) }
+        for case .callback(let binding) in removed { binding.unbind() }
+    }
+}
+
+extension SinkRegistry.State {
+    fileprivate mutating func add(_ sink: SinkRegistry.Sink, _ name: String?) {
+        if let name { byName[name, default: []].append(sink) } else { forEveryEvent.append(sink) }
+    }
+
+    fileprivate mutating func remove(from name: String?, where matches: (SinkRegistry.Sink) -> Bool) -> [SinkRegistry
+        .Sink]
+    {
+        guard let name else {
+            let removed = forEveryEvent.filter(matches)
+            forEveryEvent.removeAll(where: matches)
+            return removed
+        }
+        guard var sinks = byName[name] else { return [] }
+        let removed = sinks.filter(matches)
+        sinks.removeAll(where: matches)
+        byName[name] = sinks.isEmpty ? nil : sinks
+        return removed
+    }
+}
+
+/// A bound callback. After ``unbind()`` returned, no call of it begins on the queue that calls it.
+final class Binding: Sendable {
+    let id = UUID().uuidString
+    private let callback: NIOLockedValueBox<(@Sendable (PusherEvent) -> Void)?>
+
+    init(_ callback: @escaping @Sendable (PusherEvent) -> Void) {
+        self.callback = NIOLockedValueBox(callback)
+    }
+
+    func call(_ event: PusherEvent) {
+        callback.withLockedValue { $0 }?(event)
+    }
+
+    func unbind() {
+        // The closure is released after the lock is.
+        _ = callback.withLockedValue { callback in
+            defer { callback = nil }
+            return callback
+        }
+    }
+}

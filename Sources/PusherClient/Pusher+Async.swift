@@ -1,0 +1,83 @@
+/// The client for code that is `async`.
+extension Pusher {
+    /// Connects, and waits until that has succeeded.
+    ///
+    /// It waits through failures that are retried: bound the wait by cancelling the task. Cancelling ends the wait, not
+    /// the attempts.
+    ///
+    /// - Returns: The socket id.
+    /// - Throws: ``PusherClientError`` where the server refuses the client for good, the options cannot be used,
+    ///   reconnecting is switched off or given up, or ``disconnect()`` is called meanwhile; `CancellationError` where
+    ///   the task is cancelled.
+    @discardableResult
+    public func connected() async throws -> String {
+        let outcome = try await engine.wait { machine, waiter, now, effects in
+            machine.awaitConnection(waiter, now: now, into: &effects)
+        }
+        guard case .connected(let socketID) = outcome else {
+            throw PusherClientError(.disconnected, "the connection ended")
+        }
+        return socketID
+    }
+
+    /// Disconnects, and waits until the socket is closed.
+    ///
+    /// Where the task is cancelled the wait ends at once, and the closing goes on by itself.
+    public func disconnected() async {
+        _ = try? await engine.wait { machine, waiter, now, effects in
+            machine.awaitDisconnection(waiter, now: now, into: &effects)
+        }
+    }
+
+    /// Connects, stays connected until the task is cancelled, and disconnects: for a task group or a service.
+    ///
+    /// - Throws: ``PusherClientError`` where the connection ends for good in another way than by ``disconnect()``.
+    public func run() async throws {
+        let statuses = statuses
+        connect()
+        for await status in statuses {
+            switch status {
+            case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting: continue
+            case .refused(let error), .disconnected(let error?): throw error
+            case .disconnected(nil): return
+            }
+        }
+        disconnect()
+    }
+
+    /// Connects, does the work, and disconnects, also where the work throws.
+    ///
+    /// ```swift
+    /// try await pusher.withConnection { socketID in
+    ///     for await event in pusher.subscribe("orders").events { print(event) }
+    /// }
+    /// ```
+    ///
+    /// - Parameter body: The work; it is given the socket id. Losses during the work are mended as ever.
+    /// - Throws: What ``connected()`` throws, and what the work throws.
+    public func withConnection<Result>(_ body: (String) async throws -> Result) async throws -> Result {
+        do {
+            let result = try await body(try await connected())
+            await disconnected()
+            return result
+        } catch {
+            await disconnected()
+            throw error
+        }
+    }
+
+    /// What the connection does, from what it does now on: for a display of it. See ``ConnectionStatus``.
+    public var statuses: EventSequence<ConnectionStatus> { engine.statuses.makeSequence() }
+
+    /// Every event of every channel from now on, and those that belong to none.
+    public var events: EventSequence<PusherEvent> { engine.everyEvent.makeSequence(nil) }
+
+    /// Every event of that name from now on, on whatever channel.
+    public func events(named eventName: String) -> EventSequence<PusherEvent> {
+        engine.everyEvent.makeSequence(eventName)
+    }
+
+    /// All that goes wrong from now on, whether anybody waits for it or not: failed attempts and lost connections,
+    /// `pusher:error`, refused subscriptions, messages that are none, data that cannot be decoded, dropped events.
+    public var errors: EventSequence<PusherClientError> { engine.errors.makeSequence() }
+}

@@ -1,0 +1,107 @@
+public import Foundation
+
+/// The connection of a ``Pusher``: its state, and what can be set while it is in use.
+///
+/// It does not keep the socket open when the `Pusher` is released.
+public final class PusherConnection: Sendable {
+    let engine: ClientEngine
+    /// The app key.
+    public let key: String
+    /// The URL that is connected to. A server that demands TLS (close code 4000) is connected to over TLS afterwards.
+    public let url: String
+    /// The options that the client was made with.
+    public let options: PusherClientOptions
+    /// The channels that the application is subscribed to, or wants to be.
+    public let channels: PusherChannels
+
+    init(engine: ClientEngine, key: String, url: String, options: PusherClientOptions) {
+        self.engine = engine
+        self.key = key
+        self.url = url
+        self.options = options
+        channels = PusherChannels(engine: engine)
+    }
+
+    /// The delegate. It is not kept alive.
+    public var delegate: (any PusherDelegate)? {
+        get { engine.read { $0.delegate.value } }
+        set { engine.update { $0.delegate = .init(value: newValue) } }
+    }
+
+    /// The state of the connection. It has changed by the time that `connect()` or `disconnect()` returns.
+    public var connectionState: ConnectionState { engine.read { $0.machine.connectionState } }
+
+    /// The state of the connection, with reasons and times.
+    public var status: ConnectionStatus { engine.read { $0.machine.status } }
+
+    /// The id that the server gave the connection; nil while there is none.
+    public var socketId: String? { engine.read { $0.machine.socketID } }
+
+    /// Attempts to reconnect since the connection last held.
+    public var reconnectAttempts: Int { engine.read { $0.machine.connection.retryCount } }
+
+    /// The most attempts to reconnect after a loss; nil, the default, for no end. Takes effect at the next loss.
+    public var reconnectAttemptsMax: Int? {
+        get { engine.read { $0.machine.configuration.maximumRetries } }
+        set { engine.update { $0.machine.configuration.maximumRetries = newValue } }
+    }
+
+    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil for no bound. Default: 120.
+    /// Takes effect at the next loss.
+    public var maxReconnectGapInSeconds: Double? {
+        get { engine.read { $0.machine.configuration.maximumRetryDelay?.timeInterval } }
+        set {
+            let delay = newValue.flatMap { Duration(timeInterval: $0) }
+            engine.update { $0.machine.configuration.maximumRetryDelay = delay }
+        }
+    }
+
+    /// The longest silence, in seconds, before the server is asked for a sign of life; the server may name a shorter
+    /// one. Default: ``PusherClientOptions/activityTimeout``, or 120. Takes effect at the next connection.
+    public var activityTimeoutInterval: TimeInterval {
+        get { engine.read { $0.machine.configuration.activityTimeout.timeInterval } }
+        set {
+            guard let timeout = Duration(timeInterval: newValue), timeout > .zero else { return }
+            engine.update { $0.machine.configuration.activityTimeout = timeout }
+        }
+    }
+
+    /// How long the server may take to answer a ping, in seconds. Default: 30. Takes effect at the next connection.
+    public var pongResponseTimeoutInterval: TimeInterval {
+        get { engine.read { $0.machine.configuration.timeouts.pong.timeInterval } }
+        set {
+            guard let timeout = Duration(timeInterval: newValue), timeout > .zero else { return }
+            engine.update { $0.machine.configuration.timeouts.pong = timeout }
+        }
+    }
+
+    /// Connects. See ``Pusher/connect()``.
+    public func connect() {
+        engine.step { state, now in state.machine.connect(now: now, into: &state.pending) }
+    }
+
+    /// Disconnects. See ``Pusher/disconnect()``.
+    public func disconnect() {
+        engine.step { state, now in state.machine.disconnect(now: now, into: &state.pending) }
+    }
+}
+
+extension PusherConnection: Hashable {
+    /// Connections are equal where they are the same object.
+    public static func == (left: PusherConnection, right: PusherConnection) -> Bool { left === right }
+
+    /// Hashes the object's identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension Duration {
+    /// Nil where the seconds are negative or no number. Very long times are cut to a hundred years.
+    init?(timeInterval seconds: TimeInterval) {
+        guard seconds >= 0 else { return nil }
+        self = .seconds(min(seconds, 3_155_760_000))
+    }
+
+    var timeInterval: TimeInterval {
+        TimeInterval(components.seconds) + TimeInterval(components.attoseconds) / 1e18
+    }
+}

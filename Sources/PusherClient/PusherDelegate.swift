@@ -1,0 +1,39 @@
+public import Foundation
+
+#if canImport(FoundationNetworking)
+    @_exported public import FoundationNetworking
+#endif
+
+/// What a client tells its delegate. All methods are optional, and are called on the callback queue
+/// (``PusherClientOptions/callbackQueue``, by default the main queue).
+@preconcurrency public protocol PusherDelegate: AnyObject, Sendable {
+    /// A line for a debug log. It holds no secrets.
+    func debugLog(message: String)
+    /// The connection's state changed.
+    func changedConnectionState(from old: ConnectionState, to new: ConnectionState)
+    /// A channel is subscribed, or subscribed again after a loss.
+    func subscribedToChannel(name: String)
+    /// A channel could not be subscribed.
+    ///
+    /// - Parameters:
+    ///   - name: The channel.
+    ///   - response: The answer to the authorization request, where there was one.
+    ///   - data: The body of that answer.
+    ///   - error: What is wrong. It is a bridged ``PusherClientError``.
+    func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?)
+    /// The server reported an error, the connection failed, or the options or a name cannot be used.
+    func receivedError(error: PusherError)
+}
+
+extension PusherDelegate {
+    /// Does nothing.
+    public func debugLog(message: String) {}
+    /// Does nothing.
+    public func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {}
+    /// Does nothing.
+    public func subscribedToChannel(name: String) {}
+    /// Does nothing.
+    public func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {}
+    /// Does nothing.
+    public func receivedError(error: PusherError) {}
+}

@@ -1,0 +1,20 @@
+/// An error as the delegate gets it: one that the server sent as `pusher:error`, or one of the client's own.
+public final class PusherError: Sendable {
+    /// The code that the server gave, if it gave one.
+    public let code: Int?
+    /// What is wrong.
+    public let message: String
+    /// The same error with everything that is known of it.
+    public let clientError: PusherClientError
+
+    init(_ error: PusherClientError) {
+        code = error.serverCode
+        message = error.message
+        clientError = error
+    }
+}
+
+extension PusherError: CustomStringConvertible {
+    /// Message and code.
+    public var description: String { clientError.description }
+}

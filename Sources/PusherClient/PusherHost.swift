@@ -1,0 +1,18 @@
+/// The server to connect to.
+public enum PusherHost: Hashable, Sendable {
+    /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`, `"::1"`.
+    case host(String)
+    /// A cluster of the hosted service: `.cluster("eu")` stands for `ws-eu.pusher.com`.
+    case cluster(String)
+
+    /// The hosted service where no cluster is named: `ws.pusherapp.com`.
+    public static var defaultHost: PusherHost { .host("ws.pusherapp.com") }
+
+    /// The host name.
+    public var stringValue: String {
+        switch self {
+        case .host(let host): host
+        case .cluster(let cluster): "ws-\(cluster).pusher.com"
+        }
+    }
+}
