@@ -73,6 +73,17 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "autobahn-client",
+            dependencies: [
+                "PusherClient",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+            ],
+            path: "Tests/AutobahnClient",
+            exclude: ["run.sh"],
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "PusherProtocolTests",
             dependencies: ["PusherProtocol"],

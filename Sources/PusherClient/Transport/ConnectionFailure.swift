@@ -1,0 +1,93 @@
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// Puts the failures of NIO into this package's words.
+enum ConnectionFailure {
+    /// For an attempt that did not come to a TCP connection.
+    static func connecting(to request: TransportRequest, _ error: any Error) -> PusherClientError {
+        let host = request.hostWithoutBrackets
+        switch error {
+        case let error as PusherClientError:
+            return error
+        case let error as NIOConnectionError where error.connectionErrors.isEmpty:
+            return PusherClientError(
+                .nameResolutionFailed,
+                "The host '\(host)' could not be resolved.",
+                cause: error.dnsAError ?? error.dnsAAAAError
+            )
+        case let error as NIOConnectionError:
+            return unreachable(request, error.connectionErrors.first?.error ?? error)
+        default:
+            return unreachable(request, error)
+        }
+    }
+
+    private static func unreachable(_ request: TransportRequest, _ error: any Error) -> PusherClientError {
+        PusherClientError(
+            .connectionFailed,
+            "No TCP connection could be made to '\(request.hostWithoutBrackets)', port \(request.port).",
+            cause: error
+        )
+    }
+
+    /// For a TLS handshake that failed; `certificate` is the server's, where it came so far.
+    static func securing(
+        _ request: TransportRequest,
+        _ error: (any Error)?,
+        certificate: NIOSSLCertificate?
+    ) -> PusherClientError {
+        let why =
+            switch error {
+            case NIOSSLError.handshakeFailed(.sslError(let stack))?:
+                handshakeReason(stack, certificate: certificate)
+            case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+                "the certificate is not for '\(request.hostWithoutBrackets)'"
+            case nil: "the connection ended during the handshake"
+            default: "the handshake failed"
+            }
+        return PusherClientError(
+            .tlsFailed,
+            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(why).",
+            cause: error
+        )
+    }
+
+    private static func handshakeReason(_ stack: NIOBoringSSLErrorStack, certificate: NIOSSLCertificate?) -> String {
+        if stack.contains(.eofDuringHandshake) { return "the connection ended during the handshake" }
+        let text = stack.map(\.description).joined(separator: " ")
+        if text.contains("WRONG_VERSION_NUMBER") { return "the server does not speak TLS on that port" }
+        if text.contains("PROTOCOL_VERSION") { return "the server does not speak TLS 1.2 or later" }
+        guard text.contains("CERTIFICATE_VERIFY_FAILED") else { return "the handshake failed" }
+        guard let certificate else { return "the certificate was refused" }
+        let now = Int(Date().timeIntervalSince1970)
+        if Int(certificate.notValidAfter) < now { return "the certificate has expired" }
+        if Int(certificate.notValidBefore) > now { return "the certificate is not valid yet" }
+        return "the certificate is not from a trusted authority, or the chain to it is broken"
+    }
+
+    /// For a connection that ended before the server had answered the upgrade.
+    static func upgrading(_ error: (any Error)?) -> PusherClientError {
+        PusherClientError(
+            .upgradeFailed,
+            "The connection ended before the server had answered the WebSocket upgrade.",
+            cause: error
+        )
+    }
+
+    /// For a connection that ended without a close frame.
+    static func lost(_ error: (any Error)?) -> PusherClientError {
+        PusherClientError(.connectionClosed, "The connection ended without a closing handshake.", cause: error)
+    }
+
+    /// For a server that left our close frame unanswered.
+    static func unanswered() -> PusherClientError {
+        PusherClientError(.connectionClosed, "The server did not answer the closing handshake in time.")
+    }
+
+    /// For a message that was to be sent while the socket is not open.
+    static func notOpen(_ error: (any Error)? = nil) -> PusherClientError {
+        PusherClientError(.connectionClosed, "The connection is not open.", cause: error)
+    }
+}

@@ -1,0 +1,130 @@
+package import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+
+/// Reads the answer to an ``UpgradeRequest``, however it is cut, and decides whether the connection is a WebSocket now.
+///
+/// It keeps at most 16 KiB. What comes after the answer stays in the buffer: those are WebSocket frames.
+package struct UpgradeResponseReader: Sendable {
+    private let request: UpgradeRequest
+    private var line = ByteBuffer()
+    private var readBytes = 0
+    private var status: Int?
+    private var headers = HTTPHeaders()
+
+    private static let maximumSize = 16_384
+
+    package init(_ request: UpgradeRequest) {
+        self.request = request
+    }
+
+    /// The request that is being answered, as it goes over the wire.
+    package var requestText: String { request.text }
+
+    /// Takes from the buffer what belongs to the answer; true once the answer is complete and right.
+    ///
+    /// An answer that is not the one wanted is refused as soon as that can be told.
+    package mutating func read(_ bytes: inout ByteBuffer) throws(PusherClientError) -> Bool {
+        while bytes.readableBytes > 0 {
+            let rest = bytes.readableBytesView
+            let lineEnd = rest.firstIndex(of: UInt8(ascii: "\n"))
+            let length = lineEnd.map { rest.distance(from: rest.startIndex, to: $0) + 1 } ?? rest.count
+            readBytes += length
+            guard readBytes <= Self.maximumSize, let part = bytes.readSlice(length: length) else {
+                throw Self.malformed("its header is larger than \(Self.maximumSize) bytes")
+            }
+            line.writeImmutableBuffer(part)
+            if status == nil, !"HTTP/1.".utf8.elementsEqual(line.readableBytesView.prefix(7)) {
+                // A server of another protocol may never end the line, so a wrong beginning is enough.
+                guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
+                    throw Self.malformed("it is not HTTP")
+                }
+            }
+            if lineEnd != nil, try endLine() { return true }
+        }
+        return false
+    }
+
+    /// True where that was the answer's last line.
+    private mutating func endLine() throws(PusherClientError) -> Bool {
+        var text = String(buffer: line)
+        line.clear()
+        text.removeLast()
+        // "\r\n" is one character, and so has gone with the line feed.
+        guard let status else {
+            self.status = try Self.status(text)
+            return false
+        }
+        guard text.isEmpty else {
+            try addHeader(text)
+            return false
+        }
+        if status == 101 {
+            try check()
+            return true
+        }
+        // Answers like 100 and 103 only precede the real one.
+        self.status = nil
+        headers = HTTPHeaders()
+        return false
+    }
+
+    private static func status(_ line: String) throws(PusherClientError) -> Int {
+        let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count >= 2, parts[0].utf8.count == 8, parts[1].utf8.count == 3, let status = Int(parts[1]),
+            (100...999).contains(status)
+        else { throw malformed("it does not start with an HTTP status") }
+        guard status == 101 || status / 100 != 1 else {
+            let reason = parts.count > 2 ? " " + parts[2].prefix(100).filter { $0.isASCII && !$0.isNewline } : ""
+            throw PusherClientError(
+                .upgradeFailed,
+                "The server answered the WebSocket upgrade with HTTP status \(status)\(reason)."
+            )
+        }
+        return status
+    }
+
+    private mutating func addHeader(_ line: String) throws(PusherClientError) {
+        guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+            throw Self.malformed("it has a header line without a name")
+        }
+        let name = line[..<colon]
+        guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw Self.malformed("it has a header name with spaces")
+        }
+        let value = line[line.utf8.index(after: colon)...]
+        headers.add(name: String(name), value: value.trimmingHTTPWhitespace)
+    }
+
+    private func check() throws(PusherClientError) {
+        guard headers[canonicalForm: "upgrade"].contains(where: { $0.lowercased() == "websocket" }),
+            headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" })
+        else { throw Self.malformed("it does not upgrade to WebSocket, in spite of its HTTP status 101") }
+        let upgrader = NIOWebSocketClientUpgrader(requestKey: request.key) { channel, _ in
+            channel.eventLoop.makeSucceededVoidFuture()
+        }
+        let head = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
+        guard upgrader.shouldAllowUpgrade(upgradeResponse: head) else {
+            throw Self.malformed("its Sec-WebSocket-Accept does not belong to the request (HTTP status 101)")
+        }
+        guard headers[canonicalForm: "sec-websocket-extensions"].allSatisfy(\.isEmpty) else {
+            throw Self.malformed("it uses an extension that was not offered (HTTP status 101)")
+        }
+        for subprotocol in headers["sec-websocket-protocol"] where subprotocol != request.subprotocol {
+            throw Self.malformed("it chose a subprotocol that was not offered (HTTP status 101)")
+        }
+    }
+
+    private static func malformed(_ what: String) -> PusherClientError {
+        PusherClientError(.upgradeFailed, "The server's answer to the WebSocket upgrade was refused: \(what).")
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingHTTPWhitespace: String {
+        var text = self
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
+    }
+}

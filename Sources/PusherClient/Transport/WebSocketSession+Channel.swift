@@ -1,0 +1,133 @@
+import NIOCore
+import NIOTLS
+import PusherProtocol
+
+extension WebSocketSession: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .securing = stage, case .handshakeCompleted? = event as? TLSUserEvent {
+            stage = .upgrading
+            writeUpgrade()
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        switch stage {
+        case .open, .closing:
+            reader.append(bytes)
+            readFrames()
+        case .upgrading:
+            readUpgrade(&bytes)
+        case .connecting, .securing, .lingering, .ended:
+            break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if hasUnflushedPong {
+            hasUnflushedPong = false
+            context.flush()
+        }
+        switch stage {
+        case .open, .closing:
+            if hasReadInPart {
+                hasReadInPart = false
+                receive?(.activity)
+            }
+            receive?(.readComplete)
+        case .connecting, .securing, .upgrading, .lingering, .ended:
+            break
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable, let payload = unansweredPing else { return }
+        unansweredPing = nil
+        answerPing(payload)
+        context.flush()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if failure == nil { failure = error }
+        if case .securing = stage { securingFailed(error) }
+        closeSocket()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        switch stage {
+        case .connecting, .securing: securingFailed(failure)
+        case .upgrading: end(TransportClosure(code: nil, error: ConnectionFailure.upgrading(failure)))
+        case .open: end(TransportClosure(code: nil, error: ConnectionFailure.lost(failure)))
+        case .closing: end(TransportClosure(code: nil))
+        case .lingering, .ended: end(nil)
+        }
+        context.fireChannelInactive()
+    }
+}
+
+extension WebSocketSession {
+    private func readUpgrade(_ bytes: inout ByteBuffer) {
+        do {
+            guard try upgrade?.read(&bytes) == true else { return }
+        } catch {
+            return end(TransportClosure(code: nil, error: error))
+        }
+        upgrade = nil
+        stage = .open
+        receive?(.opened)
+        guard bytes.readableBytes > 0 else { return }
+        reader.append(bytes)
+        readFrames()
+    }
+
+    /// Hands over what is complete. The receiver may end the connection at each event.
+    private func readFrames() {
+        var isInPart = true
+        while receive != nil {
+            do {
+                guard let output = try reader.next() else { break }
+                isInPart = false
+                handle(output)
+            } catch {
+                violated(error)
+            }
+        }
+        hasReadInPart = isInPart
+    }
+
+    private func handle(_ output: WebSocketFrameReader.Output) {
+        switch output {
+        case .text(let payload): receive?(.text(payload))
+        case .binary(let payload): receive?(.binary(payload))
+        case .fragment, .pong: receive?(.activity)
+        case .ping(let payload):
+            answerPing(payload)
+            receive?(.activity)
+        case .close(let code, let reason):
+            peerClosed(code, reason: reason)
+        }
+    }
+
+    private func answerPing(_ payload: ByteBuffer) {
+        guard case .open = stage, let context else { return }
+        guard context.channel.isWritable else {
+            // Only the latest ping needs an answer (RFC 6455, 5.5.3), and the answers must not pile up.
+            unansweredPing = payload
+            return
+        }
+        writeFrame(WebSocketFrameWriter.frame(.pong, payload, allocator: context.channel.allocator))
+        hasUnflushedPong = true
+    }
+}

@@ -1,0 +1,90 @@
+import NIOCore
+import NIOSSL
+import PusherProtocol
+
+extension WebSocketSession {
+    func close(code: CloseCode, reason: String) {
+        switch stage {
+        case .connecting, .securing, .upgrading:
+            // The caller is not called back from within its call.
+            let receive = receive
+            abort()
+            eventLoop.execute { receive?(.closed(TransportClosure(code: nil))) }
+        case .open:
+            stage = .closing
+            writeCloseFrame(code, reason: reason)
+            startClosingTimer()
+        case .closing, .lingering, .ended:
+            break
+        }
+    }
+
+    func abort() {
+        receive = nil
+        end(nil)
+    }
+
+    func peerClosed(_ code: CloseCode, reason: String) {
+        if case .open = stage { writeCloseFrame(code) }
+        linger(TransportClosure(code: code, reason: reason))
+    }
+
+    /// The peer broke the rules: tells it so, and takes nothing more from it.
+    func violated(_ violation: WebSocketViolation) {
+        if case .open = stage { writeCloseFrame(violation.closeCode, reason: violation.message) }
+        linger(TransportClosure(code: nil, error: violation.error))
+    }
+
+    /// Reports the end, and leaves it to the peer to end the TCP connection: if we did, what it has sent meanwhile
+    /// would make the system reset the connection, and our close frame could be lost.
+    private func linger(_ closure: TransportClosure) {
+        stage = .lingering
+        reader = WebSocketFrameReader(maximumMessageSize: 0)
+        startClosingTimer()
+        report(closure)
+    }
+
+    private func startClosingTimer() {
+        guard closingTimer == nil else { return }
+        closingTimer = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(options.closingTimeout)) {
+            self.closingTimedOut()
+        }
+    }
+
+    private func closingTimedOut() {
+        switch stage {
+        case .closing: end(TransportClosure(code: nil, error: ConnectionFailure.unanswered()))
+        case .connecting, .securing, .upgrading, .open, .lingering, .ended: end(nil)
+        }
+    }
+
+    /// Lets go of everything, and reports how it ended where that is still to be done.
+    func end(_ closure: TransportClosure?) {
+        stage = .ended
+        closingTimer?.cancel()
+        closingTimer = nil
+        upgrade = nil
+        unansweredPing = nil
+        reader = WebSocketFrameReader(maximumMessageSize: 0)
+        closeSocket()
+        if let closure { report(closure) }
+    }
+
+    private func report(_ closure: TransportClosure) {
+        let receive = receive
+        self.receive = nil
+        receive?(.closed(closure))
+    }
+
+    /// Closes at once: TLS would wait for the peer's answer.
+    func closeSocket() {
+        for channel in candidates.values {
+            let operations = channel.pipeline.syncOperations
+            if let secured = try? operations.context(handlerType: NIOSSLClientHandler.self) {
+                secured.close(promise: nil)
+            } else {
+                channel.close(promise: nil)
+            }
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+extension WebSocketSession {
+    func start() {
+        guard case .connecting = stage else { return }
+        do {
+            upgrade = UpgradeResponseReader(try UpgradeRequest(request))
+        } catch {
+            return end(TransportClosure(code: nil, error: error))
+        }
+        guard request.useTLS else { return connect(tls: nil) }
+        tlsContexts.context(on: eventLoop).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let tls): self.connect(tls: tls)
+            case .failure(let error): self.securingFailed(error)
+            }
+        }
+    }
+
+    private func connect(tls: NIOSSLContext?) {
+        guard case .connecting = stage else { return }
+        guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {
+            let error = PusherClientError(.connectionFailed, "The event loop is none of NIOPosix.")
+            return end(TransportClosure(code: nil, error: error))
+        }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        makeConnection(
+            bootstrap
+                // The attempt as a whole is timed by whoever asked for it.
+                .connectTimeout(.hours(24))
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .channelInitializer { channel in bound.value.adopt(channel) }
+        ).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel): self.connected(channel, tls: tls)
+            case .failure(let error): self.connectingFailed(error)
+            }
+        }
+    }
+
+    private func makeConnection(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
+        guard (1...65_535).contains(request.port) else {
+            return eventLoop.makeFailedFuture(
+                PusherClientError(.invalidPort, "The port \(request.port) is not within 1 and 65535.")
+            )
+        }
+        let host = request.hostWithoutBrackets
+        guard let address = try? SocketAddress(ipAddress: host, port: request.port) else {
+            return bootstrap.connect(host: host, port: request.port)
+        }
+        return bootstrap.connect(to: address)
+    }
+
+    /// Gets hold of a channel before it connects, so that ``abort()`` can end it.
+    private func adopt(_ channel: any Channel) -> EventLoopFuture<Void> {
+        guard case .connecting = stage else { return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
+        candidates[ObjectIdentifier(channel)] = channel
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            self.candidates[ObjectIdentifier(channel)] = nil
+        }
+        return eventLoop.makeSucceededVoidFuture()
+    }
+
+    private func connectingFailed(_ error: any Error) {
+        guard case .connecting = stage else { return }
+        end(TransportClosure(code: nil, error: ConnectionFailure.connecting(to: request, error)))
+    }
+
+    private func connected(_ channel: any Channel, tls: NIOSSLContext?) {
+        guard case .connecting = stage else { return channel.close(promise: nil) }
+        guard channel.isActive else { return connectingFailed(ChannelError.ioOnClosedChannel) }
+        stage = tls == nil ? .upgrading : .securing
+        do {
+            try channel.pipeline.syncOperations.addHandler(self)
+            if let tls {
+                // After this handler, which is to see how the handshake begins, but before it in the pipeline.
+                let handler = try NIOSSLClientHandler(context: tls, serverHostname: request.serverNameForTLS)
+                try channel.pipeline.syncOperations.addHandler(handler, position: .first)
+            } else {
+                writeUpgrade()
+            }
+        } catch {
+            securingFailed(error)
+        }
+    }
+
+    /// Ends an attempt whose TLS handshake failed, or could not begin.
+    func securingFailed(_ error: (any Error)?) {
+        let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+        end(
+            TransportClosure(
+                code: nil,
+                error: ConnectionFailure.securing(request, error, certificate: handler?.peerCertificate)
+            )
+        )
+    }
+
+    func writeUpgrade() {
+        guard let context, let upgrade else { return }
+        context.writeAndFlush(
+            wrapOutboundOut(context.channel.allocator.buffer(string: upgrade.requestText)),
+            promise: nil
+        )
+    }
+}
+
+extension TransportRequest {
+    /// The name for SNI, which must not be an address: the certificate is then checked against the peer's address.
+    fileprivate var serverNameForTLS: String? {
+        let host = hostWithoutBrackets
+        guard (try? SocketAddress(ipAddress: host, port: 0)) == nil else { return nil }
+        return host.hasSuffix(".") ? String(host.dropLast()) : host
+    }
+}

@@ -1,0 +1,92 @@
+import NIOCore
+import PusherProtocol
+
+/// The life of one socket, from the name lookup to its end. Everything in it happens on its event loop.
+///
+/// It is the last handler of the channel's pipeline, once there is a channel.
+final class WebSocketSession {
+    enum Stage {
+        /// The TLS context is made, the name looked up, the TCP connection made.
+        case connecting
+        /// The TLS handshake is under way.
+        case securing
+        /// The upgrade has been sent.
+        case upgrading
+        case open
+        /// We have asked for the end; the peer's close frame is awaited.
+        case closing
+        /// The end has been reported; only the peer's end of the TCP connection is awaited.
+        case lingering
+        case ended
+    }
+
+    let request: TransportRequest
+    let options: WebSocketTransport.Options
+    let tlsContexts: TLSContextSource
+    let eventLoop: any EventLoop
+
+    var stage = Stage.connecting
+    /// Nil once `.closed` was given, or nothing may be given any more.
+    var receive: (@Sendable (TransportEvent) -> Void)?
+    /// The channels that may become the connection; more than one where the host has several addresses.
+    var candidates: [ObjectIdentifier: any Channel] = [:]
+    var context: ChannelHandlerContext?
+    var upgrade: UpgradeResponseReader?
+    var reader: WebSocketFrameReader
+    /// What NIO reported before the channel's end.
+    var failure: (any Error)?
+    /// Ends a closing handshake that the peer does not.
+    var closingTimer: Scheduled<Void>?
+    /// The payload of the latest ping, where the peer does not read what we send.
+    var unansweredPing: ByteBuffer?
+    var hasUnflushedPong = false
+    /// Whether bytes have come, since the last end of a read, that completed nothing.
+    var hasReadInPart = false
+
+    init(
+        _ request: TransportRequest,
+        transport: WebSocketTransport,
+        eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) {
+        self.request = request
+        self.options = transport.options
+        self.tlsContexts = transport.tlsContexts
+        self.eventLoop = eventLoop
+        self.receive = receive
+        self.reader = WebSocketFrameReader(maximumMessageSize: transport.options.maximumMessageSize)
+    }
+}
+
+extension WebSocketSession {
+    func send(_ promise: EventLoopPromise<Void>?, _ makeFrame: (ByteBufferAllocator) -> ByteBuffer) {
+        guard case .open = stage, let context else {
+            promise?.fail(ConnectionFailure.notOpen())
+            return
+        }
+        let frame = makeFrame(context.channel.allocator)
+        guard let promise else {
+            context.write(wrapOutboundOut(frame), promise: nil)
+            return
+        }
+        let written = eventLoop.makePromise(of: Void.self)
+        written.futureResult.whenComplete { result in
+            promise.completeWith(result.mapError { ConnectionFailure.notOpen($0) })
+        }
+        context.write(wrapOutboundOut(frame), promise: written)
+    }
+
+    func flush() {
+        context?.flush()
+    }
+
+    func writeFrame(_ frame: ByteBuffer) {
+        context?.write(wrapOutboundOut(frame), promise: nil)
+    }
+
+    func writeCloseFrame(_ code: CloseCode, reason: String = "") {
+        guard let context else { return }
+        writeFrame(WebSocketFrameWriter.closeFrame(code, reason: reason, allocator: context.channel.allocator))
+        context.flush()
+    }
+}

@@ -1,0 +1,92 @@
+package import NIOCore
+package import PusherProtocol
+
+/// WebSocket (RFC 6455) over TCP or TLS, on NIO.
+package struct WebSocketTransport: Transport {
+    package struct Options: Hashable, Sendable {
+        /// The largest message accepted, over all its fragments, in bytes. Default: 16 MiB.
+        package var maximumMessageSize: Int
+        /// How long the server may take for its part of the closing handshake. Default: 2 seconds.
+        package var closingTimeout: Duration
+        package var tls: TLSOptions
+
+        package init(
+            maximumMessageSize: Int = 16 << 20,
+            closingTimeout: Duration = .seconds(2),
+            tls: TLSOptions = TLSOptions()
+        ) {
+            self.maximumMessageSize = maximumMessageSize
+            self.closingTimeout = closingTimeout
+            self.tls = tls
+        }
+    }
+
+    let options: Options
+    let tlsContexts: TLSContextSource
+
+    /// Throws an error of code ``PusherClientError/Code/invalidOption`` where the trust roots are no PEM text.
+    package init(_ options: Options = Options()) throws(PusherClientError) {
+        self.options = options
+        self.tlsContexts = try TLSContextSource(options.tls)
+    }
+
+    package func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        connect(to: request, on: eventLoop, receive: receive)
+    }
+
+    /// The same as ``open(_:on:receive:)``, for callers that need what only a WebSocket has.
+    package func connect(
+        to request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> WebSocketConnection {
+        let connection = WebSocketConnection(
+            WebSocketSession(request, transport: self, eventLoop: eventLoop, receive: receive),
+            eventLoop: eventLoop
+        )
+        eventLoop.execute { connection.start() }
+        return connection
+    }
+}
+
+/// One WebSocket. All calls are made on its event loop.
+package final class WebSocketConnection: TransportConnection {
+    private let session: NIOLoopBoundBox<WebSocketSession>
+
+    init(_ session: sending WebSocketSession, eventLoop: any EventLoop) {
+        self.session = .makeBoxSendingValue(session, eventLoop: eventLoop)
+    }
+
+    func start() {
+        session.value.start()
+    }
+
+    package func send(_ text: String, promise: EventLoopPromise<Void>?) {
+        session.value.send(promise) { WebSocketFrameWriter.frame(text, allocator: $0) }
+    }
+
+    /// Writes one binary message, as ``send(_:promise:)`` does a text.
+    package func sendBinary(_ bytes: ByteBuffer, promise: EventLoopPromise<Void>?) {
+        session.value.send(promise) { WebSocketFrameWriter.frame(.binary, bytes, allocator: $0) }
+    }
+
+    package func sendPing() {
+        session.value.send(nil) { WebSocketFrameWriter.frame(.ping, ByteBuffer(), allocator: $0) }
+    }
+
+    package func flush() {
+        session.value.flush()
+    }
+
+    package func close(code: CloseCode, reason: String) {
+        session.value.close(code: code, reason: reason)
+    }
+
+    package func abort() {
+        session.value.abort()
+    }
+}
