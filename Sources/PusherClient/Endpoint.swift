@@ -70,6 +70,7 @@ struct Endpoint {
             )
         }
         try checkOptions(options)
+        try options.tls.validate()
     }
 
     private static func checkOptions(_ options: PusherClientOptions) throws(PusherClientError) {

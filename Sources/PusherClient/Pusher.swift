@@ -25,8 +25,8 @@ public final class Pusher: Sendable {
     ///   - key: The app key.
     ///   - options: How to connect and to behave.
     public convenience init(key: String, options: PusherClientOptions = PusherClientOptions()) {
+        let transport = WebSocketTransport(options)
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-        let transport = WebSocketTransport(options: options)
         self.init(key: key, options: options, environment: .init(eventLoop: eventLoop, transport: transport))
     }
 

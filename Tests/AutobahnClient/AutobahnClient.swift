@@ -43,7 +43,7 @@ struct AutobahnClient {
 
     /// Opens the path, waits for the connection's end, and gives the last text that came.
     private func visit(_ path: String, echo: Bool, limit: TimeAmount) async throws -> String? {
-        let transport = try WebSocketTransport()
+        let transport = WebSocketTransport()
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let request = TransportRequest(host: host, port: port, useTLS: useTLS, path: path)
         return try await eventLoop.flatSubmit { () -> EventLoopFuture<String?> in

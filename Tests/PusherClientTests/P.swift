@@ -1,6 +1,7 @@
 import AsyncHTTPClient
-import X509
 import Crypto
 import NIOEmbedded
 import Testing
+import X509
+
 @Test func x() {}

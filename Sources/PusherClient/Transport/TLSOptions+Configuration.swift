@@ -46,18 +46,16 @@ extension TLSOptions {
 
 /// Makes the TLS context at the first use, and keeps it.
 package final class TLSContextSource: Sendable {
-    private let configuration: TLSConfiguration
+    private let options: TLSOptions
     private let context = NIOLockedValueBox<NIOSSLContext?>(nil)
 
-    package init(_ options: TLSOptions) throws(PusherClientError) {
-        self.configuration = try options.makeConfiguration()
-    }
+    package init(_ options: TLSOptions) { self.options = options }
 
     /// Not made on the event loop: reading the system's trust roots takes milliseconds.
     package func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         if let context = context.withLockedValue({ $0 }) { return eventLoop.makeSucceededFuture(context) }
         return NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {
-            let made = try NIOSSLContext(configuration: self.configuration)
+            let made = try NIOSSLContext(configuration: try self.options.makeConfiguration())
             return self.context.withLockedValue { context in
                 let kept = context ?? made
                 context = kept

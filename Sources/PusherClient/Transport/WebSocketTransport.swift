@@ -24,10 +24,20 @@ package struct WebSocketTransport: Transport {
     let options: Options
     let tlsContexts: TLSContextSource
 
-    /// Throws an error of code ``PusherClientError/Code/invalidOption`` where the trust roots are no PEM text.
-    package init(_ options: Options = Options()) throws(PusherClientError) {
+    /// Options that TLS cannot use make every attempt over TLS fail: see ``TLSOptions/validate()``.
+    package init(_ options: Options = Options()) {
         self.options = options
-        self.tlsContexts = try TLSContextSource(options.tls)
+        self.tlsContexts = TLSContextSource(options.tls)
+    }
+
+    init(_ options: PusherClientOptions) {
+        self.init(
+            Options(
+                maximumMessageSize: options.limits.messageSize,
+                closingTimeout: options.timeouts.closing,
+                tls: options.tls
+            )
+        )
     }
 
     package func open(
