@@ -1,0 +1,54 @@
+# Everything that a fresh machine needs is done by the targets themselves: `make demo` and `make test` come first.
+
+SWIFT ?= swift
+DOCC ?= docc
+DOCS_DIR ?= .build/docs
+
+.PHONY: help demo test setup build lint format docs test-thread-sanitizer autobahn
+
+help:
+	@echo "make demo                    watch the client and the embedded server at work"
+	@echo "make test                    run all tests"
+	@echo "make lint | make format      check or mend the house style"
+	@echo "make docs                    build the documentation; warnings are errors"
+	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer"
+	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
+
+demo: setup
+	$(SWIFT) run pusher demo
+
+test: setup
+	$(SWIFT) test
+
+build: setup
+	$(SWIFT) build --build-tests
+
+# libsodium is a library of the system; the package finds it by pkg-config.
+setup:
+	@pkg-config --exists libsodium 2>/dev/null || $(MAKE) --no-print-directory install-libsodium
+
+.PHONY: install-libsodium
+install-libsodium:
+	@set -e; \
+	if command -v brew >/dev/null; then brew install libsodium pkg-config; \
+	elif command -v apt-get >/dev/null; then \
+		as_root=; [ "$$(id -u)" = 0 ] || as_root=sudo; \
+		$$as_root apt-get update -qq; \
+		$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libsodium-dev pkg-config; \
+	else echo "Install libsodium with its headers, and pkg-config, then try again." >&2; exit 1; fi
+
+lint:
+	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests
+
+format:
+	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
+
+docs: setup
+	SWIFT="$(SWIFT)" DOCC="$(DOCC)" .ci/docs $(DOCS_DIR)
+
+# A build folder of its own, so that neither build throws the other away.
+test-thread-sanitizer: setup
+	$(SWIFT) test --sanitize=thread --scratch-path .build-thread-sanitizer
+
+autobahn: setup
+	Tests/AutobahnClient/run.sh

@@ -1,0 +1,11 @@
+import ArgumentParser
+
+/// The command-line tool of the package.
+@main
+struct PusherCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "pusher",
+        abstract: "Shows what PusherClient does.",
+        subcommands: [DemoCommand.self]
+    )
+}

@@ -1,0 +1,172 @@
+import Dispatch
+import Logging
+import NIOConcurrencyHelpers
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Callback queue", .timeLimit(.minutes(1)))
+struct CallbackQueueTests {
+    let world = VirtualWorld()
+
+    @Test("callbacks run on the queue that the options name, in order")
+    func queue() async throws {
+        let queue = DispatchQueue(label: "callbacks")
+        let key = DispatchSpecificKey<Bool>()
+        queue.setSpecific(key: key, value: true)
+        let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
+        let channel = pusher.subscribe("orders")
+        let received = Log<String>()
+        let isOnQueue = Log<Bool>()
+        channel.bind(eventName: "e") { event in
+            isOnQueue.append(DispatchQueue.getSpecific(key: key) == true)
+            received.append(event.data ?? "")
+        }
+        await world.run()
+        for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
+        await world.runUntil { received.count == 100 }
+        #expect(received.elements == (0..<100).map { "\($0)" })
+        #expect(isOnQueue.elements.allSatisfy(\.self))
+    }
+
+    @Test("callbacks run on the main queue by default")
+    @MainActor func main() async throws {
+        #expect({ if case .main = PusherClientOptions().callbackQueue { true } else { false } }())
+        let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .main))
+        let isMain = Log<Bool>()
+        pusher.bind { _ in isMain.append(Thread.isMainThread) }
+        world.server.sendEvent("e")
+        await world.runUntil { isMain.count == 1 }
+        #expect(isMain.elements == [true])
+    }
+
+    @Test(
+        "a blocked queue holds up neither socket nor sequences; the newest events wait, the rest is counted and reported"
+    )
+    func blockedQueue() async throws {
+        let queue = DispatchQueue(label: "blocked")
+        let pusher = try await world.makeConnectedClient(
+            .virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue))
+        )
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        queue.sync {}
+        queue.suspend()
+        let received = Log<String>()
+        channel.bind(eventName: "e") { received.append($0.data ?? "") }
+        var events = channel.events(named: "e").makeAsyncIterator()
+        var errors = pusher.errors.makeAsyncIterator()
+        for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
+        await world.run()
+        for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
+        world.server.sendPing()
+        await world.advance(by: .seconds(31))
+        #expect(pusher.connection.connectionState == .connected)
+        queue.resume()
+        let error = await errors.next()
+        #expect(error?.code == .eventsDropped)
+        #expect(error?.message.hasPrefix("90 ") == true)
+        #expect(received.elements == (90..<100).map { "\($0)" })
+    }
+
+    @Test("a queue that never runs is mentioned in the log, once")
+    func queueThatNeverRuns() async throws {
+        let queue = DispatchQueue(label: "stopped")
+        queue.suspend()
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(
+            .virtual(callbackQueue: .queue(queue), logger: lines.logger(.warning))
+        )
+        for _ in 1...3 {
+            pusher.bind { _ in }
+            world.server.sendEvent("e")
+            await world.advance(by: .seconds(6))
+        }
+        #expect(lines.messages.count { $0.contains("dispatchMain()") } == 1)
+        queue.resume()
+    }
+}
+
+@Suite("Sequences", .timeLimit(.minutes(1)))
+struct SequenceTests {
+    let world = VirtualWorld()
+
+    @Test("a slow consumer keeps the newest, and what was dropped is counted and reported once a spell")
+    func slowConsumer() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 3)))
+        var errors = pusher.errors.makeAsyncIterator()
+        let events = pusher.events(named: "e")
+        var iterator = events.makeAsyncIterator()
+        for spell in 1...2 {
+            for number in 0..<10 { world.server.sendEvent("e", data: "\(number)") }
+            await world.run()
+            #expect(events.droppedCount == spell * 7)
+            for number in 7..<10 { #expect(await iterator.next()?.data == "\(number)") }
+            #expect(await errors.next()?.code == .eventsDropped)
+        }
+    }
+
+    @Test("nothing is lost between making a sequence and iterating it, nor between two iterators")
+    func madeIsRegistered() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let events = pusher.events
+        for number in 1...4 { world.server.sendEvent("e", data: "\(number)") }
+        await world.run()
+        for await event in events.prefix(2) { #expect(["1", "2"].contains(event.data)) }
+        for await event in events.prefix(2) { #expect(["3", "4"].contains(event.data)) }
+    }
+
+    @Test("a sequence that is dropped is forgotten, also in the middle of an iteration")
+    func dropped() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let registry = pusher.engine.everyEvent
+        var events: EventSequence<PusherEvent>? = pusher.events
+        #expect(!registry.isEmpty)
+        world.server.sendEvent("e")
+        await world.run()
+        var iterator = events?.makeAsyncIterator()
+        events = nil
+        #expect(await iterator?.next() != nil)
+        #expect(!registry.isEmpty)
+        iterator = nil
+        #expect(registry.isEmpty)
+    }
+
+    @Test("an iteration ends when its task is cancelled, and when the channel is unsubscribed")
+    func ends() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        let started = Log<Int>()
+        let tasks = (1...2).map { number in
+            Task { [events = channel.events(named: "e")] in
+                started.append(number)
+                for await _ in events {}
+            }
+        }
+        await world.runUntil { started.count == 2 }
+        tasks[0].cancel()
+        await tasks[0].value
+        pusher.unsubscribe("orders")
+        try await world.complete { await tasks[1].value }
+        for await _ in channel.events { Issue.record("an event of a channel that is out of use") }
+    }
+
+    @Test("statuses begin with what is, and tell every change with its reason")
+    func statuses() async throws {
+        let pusher = try await world.makeConnectedClient()
+        var statuses = pusher.statuses.makeAsyncIterator()
+        #expect(await statuses.next() == pusher.connection.status)
+        world.server.dropConnections()
+        await world.run()
+        guard case .waiting(let until, attempt: 1, let reason) = await statuses.next() else {
+            Issue.record("no wait was announced")
+            return
+        }
+        #expect(until == world.now + .seconds(1))
+        #expect(reason.code == .connectionClosed)
+        await world.advance(by: .seconds(1))
+        #expect(await statuses.next() == .connecting)
+        #expect(await statuses.next() == pusher.connection.status)
+    }
+}

@@ -1,0 +1,189 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Connecting", .timeLimit(.minutes(1)))
+struct ConnectingTests {
+    let world = VirtualWorld()
+
+    @Test("connect() is connecting when it returns, and connected once the server has greeted")
+    func connect() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = world.makeClient()
+        pusher.delegate = delegate
+        #expect(pusher.connection.status == .initialized)
+        pusher.connect()
+        #expect(pusher.connection.connectionState == .connecting)
+        #expect(pusher.connection.socketId == nil)
+        await world.run()
+        let socketID = try #require(pusher.connection.socketId)
+        #expect(pusher.connection.status == .connected(socketID: socketID))
+        #expect(world.server.connections.map(\.socketID) == [socketID])
+        #expect(delegate.states.elements == [.connecting, .connected])
+    }
+
+    @Test("the URL names client, version and protocol, and the upgrade carries path, headers and subprotocol")
+    func request() async throws {
+        let pusher = world.makeClient(
+            PusherClientOptions(
+                host: .host("server.test"),
+                port: 8080,
+                path: "/realtime/",
+                useTLS: false,
+                headers: ["X-Tenant": "7"],
+                subprotocol: "pusher-channels-protocol-7",
+                callbackQueue: .eventLoop
+            )
+        )
+        let target = "/realtime/app/app-key?client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
+        #expect(pusher.connection.url == "ws://server.test:8080" + target)
+        pusher.connect()
+        await world.run()
+        let request = try #require(world.server.connections.first).request
+        #expect(request.path + "?" + request.query == target)
+        #expect(request.header("X-Tenant") == "7")
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("connected() gives the socket id, also where the connection stands already")
+    func connected() async throws {
+        let pusher = world.makeClient()
+        let socketID = try await world.complete { try await pusher.connected() }
+        #expect(socketID == pusher.connection.socketId)
+        #expect(try await world.complete { try await pusher.connected() } == socketID)
+    }
+
+    @Test("connected() waits through failures, and cancelling it ends the wait and not the attempts")
+    func cancelConnected() async throws {
+        world.network.failLinks(with: .unreachable)
+        let pusher = world.makeClient()
+        let waiting = Task { try await pusher.connected() }
+        await world.runUntil { pusher.connection.connectionState == .reconnecting }
+        waiting.cancel()
+        await world.runUntil { pusher.engine.read { $0.waiters.isEmpty } }
+        await #expect(throws: CancellationError.self) { try await waiting.value }
+        world.network.failLinks(with: nil)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a task that was cancelled before it waits does not hang")
+    func cancelledBefore() async throws {
+        let pusher = world.makeClient()
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await pusher.connected()
+        }
+        await #expect(throws: CancellationError.self) { try await world.complete { try await task.value } }
+    }
+
+    @Test("disconnect() while connecting is not ignored (PusherSwift 459)")
+    func disconnectWhileConnecting() async throws {
+        world.server.failConnections(with: .stalled)
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.run()
+        pusher.disconnect()
+        #expect(pusher.connection.connectionState == .disconnected)
+        await world.advance(by: .seconds(3_600))
+        #expect(pusher.connection.connectionState == .disconnected)
+        #expect(world.server.connections.isEmpty)
+        #expect(try await world.leftovers(of: pusher) == .none)
+    }
+
+    @Test("disconnect() before an attempt's first step leaves nothing behind")
+    func disconnectAtOnce() async throws {
+        let pusher = world.makeClient()
+        pusher.connect()
+        pusher.disconnect()
+        await world.advance(by: .seconds(60))
+        #expect(pusher.connection.status == .disconnected(reason: nil))
+        #expect(world.server.connections.isEmpty)
+    }
+
+    @Test("disconnected() closes with 1000 and comes back when the socket is closed")
+    func disconnected() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        try await world.complete { await pusher.disconnected() }
+        #expect(pusher.connection.status == .disconnected(reason: nil))
+        #expect(delegate.states.elements == [.disconnecting, .disconnected])
+        #expect(world.server.connections.isEmpty)
+        try await world.complete { await pusher.disconnected() }
+    }
+
+    @Test("disconnect() ends although the server never answers the closing handshake")
+    func silentServerAtDisconnect() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.network.blackHoleLinks()
+        pusher.disconnect()
+        await world.run()
+        #expect(pusher.connection.connectionState == .disconnecting)
+        await world.advance(by: .seconds(2))
+        #expect(pusher.connection.connectionState == .disconnected)
+        #expect(try await world.leftovers(of: pusher) == .none)
+    }
+
+    @Test("connect() while disconnecting connects anew: the last call wins")
+    func connectWhileDisconnecting() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let first = pusher.connection.socketId
+        pusher.disconnect()
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(pusher.connection.socketId != first)
+        #expect(world.server.connections.count == 1)
+    }
+
+    @Test("an unusable key is reported and thrown, and no attempt is made")
+    func invalidKey() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = world.makeClient(key: "my key")
+        pusher.delegate = delegate
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { _ = try await pusher.connected() }
+        }
+        #expect(error?.code == .invalidKey)
+        #expect(error?.message.contains(#""my key""#) == true)
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.invalidKey])
+        #expect(world.server.records.isEmpty)
+    }
+
+    @Test("run() connects until its task is cancelled, and then disconnects")
+    func run() async throws {
+        let pusher = world.makeClient()
+        let running = Task { try await pusher.run() }
+        await world.runUntil { pusher.connection.connectionState == .connected }
+        running.cancel()
+        await world.runUntil { pusher.connection.connectionState == .disconnected }
+        try await running.value
+    }
+
+    @Test("run() throws when the server refuses the client")
+    func runRefused() async throws {
+        let pusher = world.makeClient(key: "unknown")
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await pusher.run() }
+        }
+        #expect(error?.code == .connectionRefused)
+        #expect(error?.serverCode == 4001)
+    }
+
+    @Test("withConnection() disconnects when the work is done, and when it throws")
+    func withConnection() async throws {
+        struct Failure: Error {}
+        let pusher = world.makeClient()
+        let count = try await world.complete {
+            try await pusher.withConnection { _ in world.server.connections.count }
+        }
+        #expect(count == 1)
+        #expect(pusher.connection.connectionState == .disconnected)
+        await #expect(throws: Failure.self) {
+            try await world.complete { try await pusher.withConnection { _ in throw Failure() } }
+        }
+        #expect(pusher.connection.connectionState == .disconnected)
+    }
+}

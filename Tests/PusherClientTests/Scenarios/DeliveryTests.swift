@@ -1,0 +1,187 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Delivery", .timeLimit(.minutes(1)))
+struct DeliveryTests {
+    struct Order: Codable, Equatable, Sendable {
+        var id: Int
+    }
+
+    let world = VirtualWorld()
+
+    private func subscribed(_ name: String = "orders") async throws -> (Pusher, PusherChannel) {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe(name)
+        await world.run()
+        try #require(channel.subscribed)
+        return (pusher, channel)
+    }
+
+    @Test("an event reaches the callbacks of its name, of its channel and of the client, and the sequences likewise")
+    func everySink() async throws {
+        let (pusher, channel) = try await subscribed()
+        let log = Log<String>()
+        pusher.bind { log.append("client: \($0.eventName)") }
+        pusher.bind(eventName: "created") { log.append("client, by name: \($0.eventName)") }
+        channel.bind { log.append("channel: \($0.eventName)") }
+        channel.bind(eventName: "created") { log.append("channel, by name: \($0.eventName)") }
+        channel.bind(eventName: "deleted") { log.append("other name: \($0.eventName)") }
+        let sequences = [
+            pusher.events, pusher.events(named: "created"), channel.events, channel.events(named: "created"),
+        ]
+        try world.server.publish(event: "created", data: #"{"id":1}"#, to: "orders")
+        await world.run()
+        #expect(
+            log.elements == [
+                "client: created", "client, by name: created", "channel: created", "channel, by name: created",
+            ]
+        )
+        for sequence in sequences {
+            var iterator = sequence.makeAsyncIterator()
+            let event = await iterator.next()
+            #expect(event?.eventName == "created")
+            #expect(event?.channelName == "orders")
+            #expect(event?.data == #"{"id":1}"#)
+            #expect(event?.userId == nil)
+        }
+    }
+
+    @Test(
+        "data is the string that was published; another JSON value is its JSON text, and property(withKey:) its value"
+    )
+    func data() async throws {
+        let (_, channel) = try await subscribed()
+        let events = Log<PusherEvent>()
+        channel.bind { events.append($0) }
+        for data in [#""plain \u00e9 text""#, #"{"a":[1]}"#, "[1]", "3.5", "true", "null", #""""#] {
+            world.server.sendText(#"{"event":"e","channel":"orders","data":\#(data),"extra":7}"#)
+        }
+        world.server.sendText(#"{"event":"e","channel":"orders","user_id":5}"#)
+        await world.run()
+        #expect(
+            events.elements.map(\.data) == ["plain é text", #"{"a":[1]}"#, "[1]", "3.5", "true", nil, "", nil]
+        )
+        #expect(events.elements[1].property(withKey: "data") as? [String: [Int]] == ["a": [1]])
+        #expect(events.elements[0].property(withKey: "data") as? String == "plain é text")
+        #expect(events.elements[0].property(withKey: "extra") as? Int == 7)
+        #expect(events.elements[0].property(withKey: "channel") as? String == "orders")
+        #expect(events.elements[0].property(withKey: "none") == nil)
+        #expect(events.elements.last?.userId == "5")
+    }
+
+    @Test("typed events and callbacks decode, and what does not fit is reported and left out")
+    func typed() async throws {
+        let (pusher, channel) = try await subscribed()
+        let errors = pusher.errors
+        let called = Log<Order>()
+        channel.bind(eventName: "created", as: Order.self) { called.append($0) }
+        let orders = channel.events(named: "created", as: Order.self)
+        for data in [#"{"id":1}"#, #"{"id":"two"}"#, "no JSON", #"{"id":3}"#] {
+            try world.server.publish(event: "created", data: data, to: "orders")
+        }
+        await world.run()
+        #expect(called.elements == [Order(id: 1), Order(id: 3)])
+        var iterator = orders.makeAsyncIterator()
+        #expect(await iterator.next() == Order(id: 1))
+        #expect(await iterator.next() == Order(id: 3))
+        await world.run()
+        var reported = errors.makeAsyncIterator()
+        for _ in 1...4 { #expect(await reported.next()?.code == .undecodableData) }
+    }
+
+    @Test("events of a channel that was unsubscribed, or never subscribed, reach nobody")
+    func unknownChannel() async throws {
+        let (pusher, channel) = try await subscribed()
+        let events = Log<String>()
+        pusher.bind { events.append($0.channelName ?? "none") }
+        channel.bind { _ in events.append("channel") }
+        pusher.unsubscribe("orders")
+        for name in ["orders", "news"] { world.server.sendEvent("e", channel: name) }
+        world.server.sendEvent("e")
+        await world.run()
+        #expect(events.elements == ["none"])
+    }
+
+    @Test("internal events reach no handler, also those that nobody knows")
+    func internalEvents() async throws {
+        let (pusher, channel) = try await subscribed()
+        let events = Log<String>()
+        pusher.bind { events.append($0.eventName) }
+        for event in ["pusher_internal:new", "pusher:pong", "pusher:cache_miss"] {
+            world.server.sendEvent(event, channel: "orders")
+        }
+        await world.run()
+        #expect(events.elements == ["pusher:cache_miss"])
+        #expect(channel.subscribed)
+    }
+
+    @Test("after unbind() has returned no call begins, also in the middle of an event")
+    func unbindDuringDelivery() async throws {
+        let (pusher, channel) = try await subscribed()
+        let log = Log<String>()
+        let second = Log<String>()
+        channel.bind(eventName: "e") { _ in
+            log.append("first")
+            for id in second.elements { channel.unbind(eventName: "e", callbackId: id) }
+        }
+        second.append(channel.bind(eventName: "e") { _ in log.append("second") })
+        let third = channel.bind(eventName: "e") { _ in log.append("third") }
+        world.server.sendEvent("e", channel: "orders")
+        await world.run()
+        #expect(log.take() == ["first", "third"])
+        channel.unbind(eventName: "e", callbackId: third)
+        channel.unbindAll(forEventName: "e")
+        channel.bind { _ in log.append("all") }
+        channel.unbindAll()
+        let id = pusher.bind { _ in log.append("client") }
+        pusher.unbind(callbackId: id)
+        pusher.bind { _ in log.append("client") }
+        pusher.unbindAll()
+        world.server.sendEvent("e", channel: "orders")
+        await world.run()
+        #expect(log.elements.isEmpty)
+    }
+
+    @Test("a state change overtakes no event, and no event a state change")
+    func order() async throws {
+        final class Observer: PusherDelegate {
+            let log = Log<String>()
+            func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
+                log.append(new.stringValue())
+            }
+            func subscribedToChannel(name: String) { log.append("subscribed") }
+        }
+        let observer = Observer()
+        let (pusher, channel) = try await subscribed()
+        pusher.delegate = observer
+        channel.bind(eventName: "e") { observer.log.append($0.data ?? "") }
+        for number in 1...3 { world.server.sendEvent("e", data: "\(number)", channel: "orders") }
+        world.server.dropConnections()
+        await world.advance(by: .seconds(1))
+        world.server.sendEvent("e", data: "4", channel: "orders")
+        await world.run()
+        #expect(
+            observer.log.elements == [
+                "1", "2", "3", "disconnected", "reconnecting", "connecting", "connected", "subscribed", "4",
+            ]
+        )
+    }
+
+    @Test("each event of one read reaches the handlers, in order")
+    func burst() async throws {
+        let (_, channel) = try await subscribed()
+        let events = channel.events(named: "e")
+        let called = Log<String>()
+        channel.bind(eventName: "e") { called.append($0.data ?? "") }
+        for number in 0..<1_000 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
+        await world.run()
+        let expected = (0..<1_000).map { "\($0)" }
+        #expect(called.elements == expected)
+        var received: [String] = []
+        var iterator = events.makeAsyncIterator()
+        for _ in 0..<1_000 { received.append(await iterator.next()?.data ?? "") }
+        #expect(received == expected)
+    }
+}

@@ -1,0 +1,158 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("A hostile or buggy server", .timeLimit(.minutes(1)))
+struct HostileServerTests {
+    let world = VirtualWorld()
+
+    @Test(
+        "a frame that is no message is reported, and the next one is delivered",
+        arguments: [
+            "", " ", "{", "[]", "null", "17", #""text""#, "{}", #"{"event":5}"#, #"{"event":"e","data":}"#, "\u{0}",
+            String(repeating: "[", count: 100_000), #"{"event":"e"}{"event":"e"}"#,
+        ]
+    )
+    func malformed(text: String) async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let events = Log<String>()
+        pusher.bind { events.append($0.eventName) }
+        world.server.sendText(text)
+        world.server.sendEvent("next")
+        await world.run()
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.malformedMessage])
+        #expect(events.elements == ["next"])
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a binary message is reported, and survived")
+    func binary() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        world.server.sendBinary([0, 255, 7])
+        await world.run()
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.malformedMessage])
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test(
+        "protocol events with data that makes no sense do no harm",
+        arguments: [
+            "pusher:connection_established", "pusher:error", "pusher:ping", "pusher:pong", "pusher:subscription_error",
+            "pusher_internal:subscription_succeeded", "pusher_internal:subscription_count",
+            "pusher_internal:subscription_error", "pusher_internal:member_added",
+        ]
+    )
+    func senselessData(event: String) async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        let values = [
+            "null", "1", "-1e999", "[]", "{}", #""""#, #""{""#, #"{"code":"x","message":[]}"#, #"{"code":1e300}"#,
+            #"{"subscription_count":-1}"#, #"{"subscription_count":1e30}"#, #"{"socket_id":7}"#,
+        ]
+        for value in values {
+            world.server.sendText(#"{"event":"\#(event)","data":\#(value)}"#)
+            world.server.sendText(#"{"event":"\#(event)","channel":"orders","data":\#(value)}"#)
+            world.server.sendText(#"{"event":"\#(event)","channel":7,"data":\#(value)}"#)
+        }
+        await world.run()
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(channel.subscribed)
+        #expect(channel.subscriptionCount == nil)
+    }
+
+    @Test(
+        "pusher:error is reported, whether its data is an object or a string (PusherSwift 447)",
+        arguments: [
+            #"{"code":4301,"message":"too fast"}"#, #""{\"code\":4301,\"message\":\"too fast\"}""#,
+        ]
+    )
+    func errorForms(data: String) async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        world.server.sendText(#"{"event":"pusher:error","data":\#(data)}"#)
+        await world.run()
+        #expect(delegate.errors.elements.map(\.code) == [4301])
+        #expect(delegate.errors.elements.map(\.message) == ["too fast"])
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("an error and a close with the same code are reported once (pusher-js 744)")
+    func errorThenClose() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        world.server.sendText(#"{"event":"pusher:error","data":{"code":4200,"message":"restarting"}}"#)
+        world.server.closeConnections(code: 4200)
+        await world.run()
+        #expect(delegate.errors.elements.map(\.code) == [4200])
+    }
+
+    @Test(
+        "a first message that is no greeting does not leave the client stuck (pusher-js hangs)",
+        arguments: [
+            #"{"event":"news","data":{}}"#, #"{"event":"pusher:connection_established"}"#,
+            #"{"event":"pusher:connection_established","data":{"socket_id":""}}"#, "garbage",
+        ]
+    )
+    func badGreeting(text: String) async throws {
+        world.server.failConnections(1, with: .firstMessage(text))
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.advance(by: .seconds(15))
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test(
+        "a greeting without an activity timeout, or as an object, is a greeting (pusher-js hangs)",
+        arguments: [
+            #"{"socket_id":"1.2"}"#, #"{"socket_id":"1.2","activity_timeout":0}"#,
+            #"{"socket_id":"1.2","activity_timeout":"soon"}"#, #"{"socket_id":"1.2","activity_timeout":1e99}"#,
+        ]
+    )
+    func greetingForms(data: String) async throws {
+        world.server.failConnections(
+            1,
+            with: .firstMessage(#"{"event":"pusher:connection_established","data":\#(data)}"#)
+        )
+        let pusher = try await world.makeConnectedClient()
+        #expect(pusher.connection.socketId == "1.2")
+    }
+
+    @Test("a second greeting changes nothing")
+    func secondGreeting() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let socketID = pusher.connection.socketId
+        world.server.sendEvent("pusher:connection_established", data: #"{"socket_id":"9.9","activity_timeout":1}"#)
+        await world.run()
+        #expect(pusher.connection.socketId == socketID)
+    }
+
+    @Test("a success for a channel that nobody wants is answered with an unsubscribe")
+    func unwantedSuccess() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.server.sendEvent("pusher_internal:subscription_succeeded", channel: "surprise")
+        await world.run()
+        #expect(
+            world.server.receivedMessages().last == #"{"event":"pusher:unsubscribe","data":{"channel":"surprise"}}"#
+        )
+        #expect(pusher.connection.channels.channels.isEmpty)
+    }
+
+    @Test("bytes that are no WebSocket frame end the connection, and the client reconnects")
+    func rawBytes() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.server.sendRawBytes(Array("HTTP/1.1 500 oops\r\n\r\n".utf8))
+        await world.run()
+        #expect(pusher.connection.connectionState == .reconnecting)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+}

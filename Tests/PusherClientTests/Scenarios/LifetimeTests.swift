@@ -1,0 +1,150 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Lifetime", .timeLimit(.minutes(1)))
+struct LifetimeTests {
+    let world = VirtualWorld()
+
+    @Test(
+        "a released client closes its socket, though channels, sequences and the connection are still held (PusherSwift keeps it)"
+    )
+    func release() async throws {
+        var pusher: Pusher? = try await world.makeConnectedClient()
+        weak let engine = pusher?.engine
+        let channel = pusher?.subscribe("orders")
+        let connection = pusher?.connection
+        let events = channel?.events
+        let statuses = pusher?.statuses
+        await world.run()
+        #expect(world.server.connections.count == 1)
+        pusher = nil
+        await world.run()
+        #expect(world.server.connections.isEmpty)
+        #expect(connection?.connectionState == .disconnected)
+        connection?.connect()
+        await world.run()
+        #expect(world.server.connections.isEmpty)
+        var iterator = events?.makeAsyncIterator()
+        while let event = await iterator?.next() { #expect(event.eventName == "pusher:subscription_succeeded") }
+        withExtendedLifetime((channel, connection, events, statuses)) {}
+        _ = engine
+    }
+
+    @Test(
+        "nothing is left of a client that is released in any state",
+        arguments: ["initialized", "connecting", "connected", "waiting", "disconnecting", "disconnected", "refused"]
+    )
+    func freed(state: String) async throws {
+        switch state {
+        case "connecting": world.server.failConnections(with: .stalled)
+        case "waiting": world.network.failLinks(with: .unreachable)
+        case "refused": world.server.failConnections(with: .closed(code: 4001))
+        default: break
+        }
+        var pusher: Pusher? = world.makeClient()
+        weak let engine = pusher?.engine
+        weak let channel = pusher?.subscribe("orders")
+        weak let weakPusher = pusher
+        if state != "initialized" { pusher?.connect() }
+        await world.run()
+        if state.hasPrefix("disconnect") { pusher?.disconnect() }
+        if state == "disconnected" { await world.run() }
+        #expect(channel != nil)
+        pusher = nil
+        await world.run()
+        #expect(weakPusher == nil)
+        #expect(channel == nil)
+        #expect(engine == nil)
+        #expect(world.server.connections.allSatisfy { !$0.isEstablished })
+    }
+
+    @Test("a call that waits for a subscription ends when the client is released")
+    func waiterOfReleasedClient() async throws {
+        var pusher: Pusher? = world.makeClient()
+        let engine = try #require(pusher?.engine)
+        let channel = try #require(pusher?.subscribe("orders"))
+        let waiting = Task { try await channel.subscribed() }
+        await world.runUntil { engine.read { !$0.waiters.isEmpty } }
+        pusher = nil
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await waiting.value }
+        }
+        #expect(error?.code == .disconnected)
+        await #expect(throws: PusherClientError.self) { try await world.complete { try await channel.subscribed() } }
+    }
+
+    @Test("two clients share nothing: disconnecting one leaves the other alone (NWWebSocket shares a global)")
+    func twoClients() async throws {
+        let first = try await world.makeConnectedClient()
+        let second = try await world.makeConnectedClient()
+        let firstDelegate = RecordingDelegate()
+        let secondDelegate = RecordingDelegate()
+        first.delegate = firstDelegate
+        second.delegate = secondDelegate
+        let channel = second.subscribe("orders")
+        first.subscribe("orders")
+        await world.run()
+        first.disconnect()
+        await world.run()
+        #expect(second.connection.connectionState == .connected)
+        #expect(channel.subscribed)
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
+        #expect(first.connection.connectionState == .disconnected)
+        #expect(second.connection.connectionState == .connected)
+        #expect(firstDelegate.states.elements == [.disconnecting, .disconnected])
+        #expect(secondDelegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])
+    }
+
+    @Test("the delegate is not kept alive, and closures of unbound handlers are let go")
+    func ownership() async throws {
+        final class Owned: Sendable {}
+        let pusher = try await world.makeConnectedClient()
+        var delegate: RecordingDelegate? = RecordingDelegate()
+        weak let weakDelegate = delegate
+        pusher.delegate = delegate
+        delegate = nil
+        #expect(weakDelegate == nil)
+        #expect(pusher.delegate == nil)
+
+        var owned: Owned? = Owned()
+        weak let weakOwned = owned
+        let channel = pusher.subscribe("orders")
+        let id = channel.bind(eventName: "e") { [owned] _ in withExtendedLifetime(owned) {} }
+        owned = nil
+        #expect(weakOwned != nil)
+        channel.unbind(eventName: "e", callbackId: id)
+        #expect(weakOwned == nil)
+    }
+
+    @Test("a closure that is let go may call back: nothing is released under a lock")
+    func releaseCallsBack() async throws {
+        final class Owner: Sendable {
+            let onRelease: @Sendable () -> Void
+            init(_ onRelease: @escaping @Sendable () -> Void) { self.onRelease = onRelease }
+            deinit { onRelease() }
+        }
+        let pusher = try await world.makeConnectedClient()
+        let count = Log<Int>()
+        func owner() -> Owner {
+            Owner {
+                _ = pusher.connection.connectionState
+                _ = pusher.connection.channels.channels
+                pusher.bind { _ in }
+                count.append(1)
+            }
+        }
+        var channel: PusherChannel? = pusher.subscribe("orders")
+        let id = channel?.bind(eventName: "e") { [owner = owner()] _ in withExtendedLifetime(owner) {} } ?? ""
+        channel?.unbind(eventName: "e", callbackId: id)
+        channel?.onSubscriptionCountChanged = { [owner = owner()] _ in withExtendedLifetime(owner) {} }
+        channel?.onSubscriptionCountChanged = nil
+        channel?.bind { [owner = owner()] _ in withExtendedLifetime(owner) {} }
+        channel = nil
+        pusher.unsubscribe("orders")
+        await world.run()
+        #expect(count.count == 3)
+    }
+}

@@ -1,0 +1,106 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Liveness", .timeLimit(.minutes(1)))
+struct LivenessTests {
+    let world = VirtualWorld()
+
+    private var pings: Int { world.server.receivedMessages().count { $0.contains("pusher:ping") } }
+
+    @Test("after the activity timeout a ping, after the pong timeout the end and a reconnect: exact to the nanosecond")
+    func silence() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.server.goSilent()
+        await world.advance(by: .seconds(120) - .nanoseconds(1))
+        #expect(pings == 0)
+        await world.advance(by: .nanoseconds(1))
+        #expect(pings == 1)
+        await world.advance(by: .seconds(30) - .nanoseconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        await world.advance(by: .nanoseconds(1))
+        #expect(pusher.connection.connectionState == .reconnecting)
+    }
+
+    @Test("a pong timeout closes the socket, and the client comes back (PusherSwift stays connected to nobody)")
+    func pongTimeoutClosesTheSocket() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let first = pusher.connection.socketId
+        world.network.blackHoleLinks()
+        await world.advance(by: .seconds(150))
+        #expect(try await world.leftovers(of: pusher).sockets == 0)
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.pongTimedOut])
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(pusher.connection.socketId != first)
+    }
+
+    @Test("a pong, or any other frame, is a sign of life", arguments: ["pong", "event", "webSocketPing"])
+    func signsOfLife(kind: String) async throws {
+        let pusher = try await world.makeConnectedClient()
+        if kind != "pong" { world.server.goSilent() }
+        for _ in 1...5 {
+            await world.advance(by: .seconds(120))
+            switch kind {
+            case "event": world.server.sendEvent("any")
+            case "webSocketPing": world.server.sendWebSocketPing()
+            default: break
+            }
+            await world.run()
+        }
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(pings == 5)
+    }
+
+    @Test("frames that keep coming keep pings away, and the timer is not set anew for each")
+    func activity() async throws {
+        let pusher = try await world.makeConnectedClient()
+        for _ in 1...500 {
+            await world.advance(by: .seconds(1))
+            world.server.sendEvent("any")
+            await world.run()
+        }
+        #expect(pings == 0)
+        #expect(try await world.leftovers(of: pusher) == Leftovers(timers: 1, sockets: 1))
+    }
+
+    @Test(
+        "the activity timeout is the smaller of the option and the server's",
+        arguments: [(nil, 30, 30), (10, 30, 10), (60, 30, 30), (nil, nil, 120), (nil, 0, 120), (nil, 4_000, 120)]
+            as [(Double?, Int?, Int)]
+    )
+    func activityTimeout(option: Double?, server: Int?, expected: Int) async throws {
+        world.server.setActivityTimeout(server)
+        let pusher = try await world.makeConnectedClient(.virtual(activityTimeout: option))
+        await world.advance(by: .seconds(expected) - .nanoseconds(1))
+        #expect(pings == 0)
+        await world.advance(by: .nanoseconds(1))
+        #expect(pings == 1)
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("pusher:ping is answered with pusher:pong, and reaches no handler (PusherSwift does neither)")
+    func ping() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let events = Log<PusherEvent>()
+        pusher.bind { events.append($0) }
+        world.server.sendPing()
+        await world.advance(by: .seconds(31))
+        #expect(world.server.receivedMessages().contains { $0.contains(#""pusher:pong""#) })
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(events.elements.isEmpty)
+    }
+
+    @Test("a machine that was suspended asks for a sign of life at its next input")
+    func suspension() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.suspend(for: .seconds(8 * 3_600))
+        pusher.subscribe("orders")
+        await world.run()
+        #expect(pings == 1)
+        #expect(pusher.connection.connectionState == .connected)
+    }
+}

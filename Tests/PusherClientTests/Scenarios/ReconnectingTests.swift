@@ -1,0 +1,275 @@
+import NIOCore
+import NIOEmbedded
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Reconnecting", .timeLimit(.minutes(1)))
+struct ReconnectingTests {
+    let world = VirtualWorld()
+
+    @Test("a lost connection is made again, and the delegate hears of it once")
+    func loss() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        world.network.failLinks(3, with: .unreachable)
+        world.network.cutLinks()
+        await world.run()
+        #expect(delegate.states.take() == [.disconnected, .reconnecting])
+        await world.advance(by: .seconds(3))
+        #expect(delegate.states.take() == Array(repeating: [.connecting, .reconnecting], count: 3).flatMap(\.self))
+        await world.advance(by: .seconds(1))
+        #expect(delegate.states.take() == [.connecting, .connected])
+    }
+
+    @Test("a connection that cannot be made is not stuck in connecting (PusherSwift 366)")
+    func unreachable() async throws {
+        world.network.failLinks(with: .unreachable)
+        let delegate = RecordingDelegate()
+        let pusher = world.makeClient()
+        pusher.delegate = delegate
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.connectionState == .reconnecting)
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.connectionFailed])
+        world.network.failLinks(with: nil)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a refused upgrade is not stuck in connecting (soketi 928)")
+    func refusedUpgrade() async throws {
+        world.server.failConnections(1, with: .refused(status: 503))
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test(
+        "an attempt that gets no answer ends after 15 s, to the nanosecond",
+        arguments: [PusherTestServer.ConnectionFault.stalled, .silent]
+    )
+    func attemptTimeout(fault: PusherTestServer.ConnectionFault) async throws {
+        world.server.failConnections(1, with: fault)
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.advance(by: .seconds(15) - .nanoseconds(1))
+        #expect(pusher.connection.connectionState == .connecting)
+        await world.advance(by: .nanoseconds(1))
+        #expect(pusher.connection.connectionState == .reconnecting)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(world.server.connections.count == 1)
+    }
+
+    @Test("unavailable after 10 s of trying, while the attempts go on")
+    func unavailable() async throws {
+        world.network.failLinks(with: .blackHole)
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.advance(by: .seconds(10) - .nanoseconds(1))
+        #expect(pusher.connection.status == .connecting)
+        await world.advance(by: .nanoseconds(1))
+        #expect(pusher.connection.status == .unavailable(reason: nil))
+        #expect(pusher.connection.connectionState == .connecting)
+        world.network.failLinks(with: nil)
+        await world.advance(by: .seconds(6))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("full jitter: the waits are the drawn share of 1, 2, 4 … 120 s")
+    func backOff() async throws {
+        world.network.failLinks(with: .unreachable)
+        let pusher = world.makeClient(.virtual(retryPolicy: .exponential), random: 0.5)
+        pusher.connect()
+        for bound in [1, 2, 4, 8, 16, 32, 64, 120, 120, 120] {
+            await world.run()
+            guard case .waiting(let until, _, _) = pusher.connection.status else {
+                Issue.record("not waiting: \(pusher.connection.status)")
+                return
+            }
+            #expect(until - world.now == .milliseconds(bound * 500))
+            await world.advance(by: until - world.now)
+        }
+    }
+
+    @Test("a server that accepts and closes at once is met by growing waits (no hot loop)")
+    func acceptThenClose() async throws {
+        world.server.failConnections(with: .closedAfterHandshake(code: 4200))
+        let pusher = world.makeClient(.virtual(retryPolicy: .exponential))
+        pusher.connect()
+        await world.advance(by: .seconds(120))
+        // 0, 1, 3, 7, 15, 31, 63 s: seven attempts in two minutes.
+        #expect(pusher.connection.reconnectAttempts == 6)
+    }
+
+    @Test("4200 on a connection that held is answered at once, others back off, 41xx at least a second")
+    func reactions() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.zero])))
+        await world.advance(by: .seconds(60))
+        world.server.closeConnections(code: 4200)
+        await world.run()
+        #expect(pusher.connection.connectionState == .connected)
+        world.server.closeConnections(code: 4100)
+        await world.run()
+        #expect(pusher.connection.connectionState == .reconnecting)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a close code in 4000-4099 that no list has stops the client (PusherSwift reconnects for ever)")
+    func unlistedRefusal() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.server.closeConnections(code: 4042, reason: "new kind of refusal")
+        await world.advance(by: .seconds(3_600))
+        guard case .refused(let error) = pusher.connection.status else {
+            Issue.record("not refused: \(pusher.connection.status)")
+            return
+        }
+        #expect(error.serverCode == 4042)
+        #expect(error.message.contains("new kind of refusal"))
+        #expect(world.server.connections.isEmpty)
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("4000 leads over to TLS, on port 443 where it was 80")
+    func overToTLS() async throws {
+        let opened = Log<TransportRequest>()
+        let inner = InMemoryTransport(server: world.network)
+        let transport = ObservedTransport(inner: inner) { opened.append($0) }
+        world.server.failConnections(1, with: .closed(code: 4000))
+        let pusher = Pusher(
+            key: "app-key",
+            options: .virtual(),
+            environment: .init(eventLoop: world.loop, transport: transport, now: { world.now }, random: { 1 })
+        )
+        pusher.connect()
+        await world.run()
+        #expect(opened.elements.map(\.useTLS) == [false, true])
+        #expect(opened.elements.map(\.port) == [80, 443])
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("autoReconnect: false is obeyed, whatever the cause", arguments: [nil, 1006, 4000, 4100, 4200])
+    func noReconnect(code: Int?) async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(autoReconnect: false))
+        await world.advance(by: .seconds(60))
+        if let code { world.server.closeConnections(code: code) } else { world.network.cutLinks() }
+        await world.advance(by: .seconds(3_600))
+        guard case .disconnected(.some) = pusher.connection.status else {
+            Issue.record("not disconnected: \(pusher.connection.status)")
+            return
+        }
+        #expect(world.server.connections.isEmpty)
+    }
+
+    @Test("a pusher:error before the handshake is what a close with its code is (Reverb)")
+    func errorBeforeHandshake() async throws {
+        world.server.failConnections(1, with: .error(code: 4001, message: "Application does not exist"))
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.advance(by: .seconds(60))
+        guard case .refused(let error) = pusher.connection.status else {
+            Issue.record("not refused: \(pusher.connection.status)")
+            return
+        }
+        #expect(error.serverCode == 4001)
+    }
+
+    @Test("reconnectAttemptsMax ends the attempts, and connected() says so")
+    func attemptsMax() async throws {
+        world.network.failLinks(with: .unreachable)
+        let pusher = world.makeClient()
+        pusher.connection.reconnectAttemptsMax = 2
+        let waiting = Task { try await pusher.connected() }
+        await world.runUntil { pusher.connection.connectionState == .reconnecting }
+        await world.advance(by: .seconds(1))
+        await world.advance(by: .seconds(1))
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await waiting.value }
+        }
+        #expect(error?.code == .retriesExhausted)
+        #expect(pusher.connection.connectionState == .disconnected)
+    }
+
+    @Test("maxReconnectGapInSeconds cuts the policy's waits")
+    func maximumGap() async throws {
+        world.network.failLinks(with: .unreachable)
+        let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(600)])))
+        pusher.connection.maxReconnectGapInSeconds = 5
+        pusher.connect()
+        await world.run()
+        world.network.failLinks(with: nil)
+        await world.advance(by: .seconds(5))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a late close of an old socket does not close the new one")
+    func lateClose() async throws {
+        let closes = Log<@Sendable () -> Void>()
+        let transport = ObservedTransport(inner: InMemoryTransport(server: world.network)) { _ in
+        } received: { event, receive in
+            if case .closed = event { closes.append { receive(event) } }
+            receive(event)
+        }
+        let pusher = Pusher(
+            key: "app-key",
+            options: .virtual(),
+            environment: .init(eventLoop: world.loop, transport: transport, now: { world.now })
+        )
+        pusher.connect()
+        await world.run()
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        let close = try #require(closes.elements.first)
+        try await world.loop.executeInContext { close() }
+        await world.run()
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a machine that was suspended while it waited tries at its first sign of life")
+    func suspendedWhileWaiting() async throws {
+        world.network.failLinks(1, with: .unreachable)
+        let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(100)])))
+        pusher.connect()
+        await world.run()
+        world.suspend(for: .seconds(3_600))
+        pusher.subscribe("orders")
+        await world.run()
+        #expect(pusher.connection.connectionState == .connected)
+    }
+}
+
+/// Looks on, and can hold back or repeat what the client is told.
+struct ObservedTransport: Transport {
+    let inner: any Transport
+    let opened: @Sendable (TransportRequest) -> Void
+    var received: @Sendable (TransportEvent, @escaping @Sendable (TransportEvent) -> Void) -> Void = { $1($0) }
+
+    init(
+        inner: any Transport,
+        opened: @escaping @Sendable (TransportRequest) -> Void,
+        received: @escaping @Sendable (TransportEvent, @escaping @Sendable (TransportEvent) -> Void) -> Void = {
+            $1($0)
+        }
+    ) {
+        self.inner = inner
+        self.opened = opened
+        self.received = received
+    }
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        opened(request)
+        return inner.open(request, on: eventLoop) { received($0, receive) }
+    }
+}

@@ -1,0 +1,236 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Subscribing", .timeLimit(.minutes(1)))
+struct SubscribingTests {
+    let world = VirtualWorld()
+
+    private var subscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:subscribe") } }
+    private var unsubscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:unsubscribe") } }
+
+    @Test("a channel that was subscribed before connecting is subscribed with the connection")
+    func beforeConnecting() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = world.makeClient()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("orders")
+        #expect(!channel.subscribed)
+        pusher.connect()
+        await world.run()
+        #expect(channel.subscribed)
+        #expect(subscribes == [#"{"event":"pusher:subscribe","data":{"channel":"orders"}}"#])
+        #expect(delegate.subscriptions.elements == ["orders"])
+        #expect(world.server.connections.first?.subscribedChannels == ["orders"])
+    }
+
+    @Test("subscribing in the connected callback subscribes once (PusherSwift 432)")
+    func inConnectedCallback() async throws {
+        final class Subscriber: PusherDelegate {
+            let pusher: @Sendable () -> Pusher
+            init(_ pusher: @escaping @Sendable () -> Pusher) { self.pusher = pusher }
+            func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
+                if new == .connected { pusher().subscribe("orders") }
+            }
+        }
+        let pusher = world.makeClient()
+        let delegate = Subscriber { pusher }
+        pusher.delegate = delegate
+        pusher.subscribe("orders")
+        pusher.connect()
+        await world.run()
+        pusher.subscribe("orders")
+        await world.run()
+        #expect(subscribes.count == 1)
+        #expect(pusher.connection.channels.find(name: "orders")?.subscribed == true)
+        withExtendedLifetime(delegate) {}
+    }
+
+    @Test(
+        "a success without data counts (PusherSwift 446)",
+        arguments: PusherTestServer.Dialect.EmptyData.allCases
+    )
+    func successWithoutData(form: PusherTestServer.Dialect.EmptyData) async throws {
+        var options = PusherTestServer.Options()
+        options.dialect.subscriptionSucceededData = form
+        let world = VirtualWorld(options)
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("orders")
+        let events = Log<String>()
+        channel.bind(eventName: "pusher:subscription_succeeded") { events.append($0.eventName) }
+        await world.run()
+        #expect(channel.subscribed)
+        #expect(delegate.subscriptions.elements == ["orders"])
+        #expect(events.count == 1)
+    }
+
+    @Test("a channel that was unsubscribed while its subscription was pending does not come back (PusherSwift 433)")
+    func unsubscribeWhilePending() async throws {
+        world.server.failSubscriptions(to: "orders", with: .unanswered)
+        let pusher = try await world.makeConnectedClient()
+        pusher.subscribe("orders")
+        await world.run()
+        pusher.unsubscribe("orders")
+        #expect(pusher.connection.channels.find(name: "orders") == nil)
+        world.server.failSubscriptions(to: "orders", with: nil)
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(subscribes.count == 1)
+        #expect(world.server.connections.first?.subscribedChannels == [])
+    }
+
+    @Test("unsubscribing while the answer is on its way ends the subscription when it has come")
+    func unsubscribeBeforeTheAnswer() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        pusher.unsubscribe("orders")
+        await world.run()
+        #expect(!channel.subscribed)
+        #expect(unsubscribes == [#"{"event":"pusher:unsubscribe","data":{"channel":"orders"}}"#])
+        #expect(world.server.connections.first?.subscribedChannels == [])
+    }
+
+    @Test("subscribe, unsubscribe, subscribe: the last call wins, with one frame")
+    func lastCallWins() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let first = pusher.subscribe("orders")
+        pusher.unsubscribe("orders")
+        let second = pusher.subscribe("orders")
+        await world.run()
+        #expect(first != second)
+        #expect(!first.subscribed)
+        #expect(second.subscribed)
+        #expect(subscribes.count == 1)
+        #expect(unsubscribes.isEmpty)
+    }
+
+    @Test("after a loss every wanted channel is subscribed again, and says how long it was away")
+    func resubscription() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let orders = pusher.subscribe("orders")
+        pusher.subscribe("news")
+        pusher.subscribe("weather")
+        await world.run()
+        pusher.unsubscribe("news")
+        let resubscriptions = orders.resubscriptions
+        let called = Log<Resubscription>()
+        orders.onResubscribed = { called.append($0) }
+        world.network.failLinks(2, with: .unreachable)
+        world.network.cutLinks()
+        await world.run()
+        #expect(!orders.subscribed)
+        await world.advance(by: .seconds(3))
+        #expect(orders.subscribed)
+        #expect(world.server.connections.first?.subscribedChannels == ["orders", "weather"])
+        let expected = Resubscription(channelName: "orders", away: .seconds(3))
+        #expect(called.elements == [expected])
+        var iterator = resubscriptions.makeAsyncIterator()
+        #expect(await iterator.next() == expected)
+    }
+
+    @Test("channels stay over disconnect() and connect()")
+    func overDisconnect() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        pusher.disconnect()
+        await world.run()
+        #expect(!channel.subscribed)
+        pusher.connect()
+        await world.run()
+        #expect(channel.subscribed)
+    }
+
+    @Test("unsubscribeAll() ends every subscription")
+    func unsubscribeAll() async throws {
+        let pusher = try await world.makeConnectedClient()
+        for name in ["a", "b", "c"] { pusher.subscribe(name) }
+        await world.run()
+        pusher.unsubscribeAll()
+        #expect(pusher.connection.channels.channels.isEmpty)
+        await world.run()
+        #expect(world.server.connections.first?.subscribedChannels == [])
+    }
+
+    @Test("a subscription that is not answered fails after 10 s, for the call, the event and the delegate")
+    func timeout() async throws {
+        world.server.failSubscriptions(to: "orders", with: .unanswered)
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("orders")
+        let events = Log<PusherEvent>()
+        channel.bind(eventName: "pusher:subscription_error") { events.append($0) }
+        let waiting = Task { try await channel.subscribed() }
+        await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
+        await world.advance(by: .seconds(10))
+        let error = await #expect(throws: PusherClientError.self) { try await waiting.value }
+        #expect(error?.code == .subscriptionTimedOut)
+        #expect(error?.channelName == "orders")
+        #expect(events.count == 1)
+        #expect(delegate.failures.elements == ["orders"])
+        world.server.failSubscriptions(to: "orders", with: nil)
+        pusher.subscribe("orders")
+        await world.run()
+        #expect(channel.subscribed)
+    }
+
+    @Test("an error that names no channel ends the only subscription that it can mean")
+    func refusal() async throws {
+        world.server.failSubscriptions(to: "orders", with: .error(code: nil, message: "not today"))
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(error?.code == .subscriptionRefused)
+        #expect(error?.message == "not today")
+    }
+
+    @Test(
+        "a name that cannot be subscribed is kept, reported and thrown, and never sent",
+        arguments: [
+            ("no spaces", PusherClientError.Code.invalidChannelName), ("", .invalidChannelName),
+            ("#server-to-user-1", .invalidChannelName), (String(repeating: "a", count: 201), .invalidChannelName),
+            ("private-orders", .unsupportedChannel),
+        ]
+    )
+    func invalidName(name: String, code: PusherClientError.Code) async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe(name)
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(error?.code == code)
+        #expect(delegate.failures.elements == [name])
+        #expect(subscribes.isEmpty)
+        pusher.unsubscribe(name)
+        #expect(pusher.connection.channels.find(name: name) == nil)
+    }
+
+    @Test("subscription counts reach property, closure and event")
+    func subscriptionCount() async throws {
+        var options = PusherTestServer.Options()
+        options.sendsSubscriptionCounts = true
+        let world = VirtualWorld(options)
+        let counts = Log<Int>()
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders") { counts.append($0) }
+        let events = Log<String>()
+        channel.bind(eventName: "pusher:subscription_count") { events.append($0.data ?? "") }
+        #expect(channel.subscriptionCount == nil)
+        await world.run()
+        let other = try await world.makeConnectedClient()
+        other.subscribe("orders")
+        await world.run()
+        #expect(channel.subscriptionCount == 2)
+        #expect(counts.elements == [1, 2])
+        #expect(events.elements == [#"{"subscription_count":1}"#, #"{"subscription_count":2}"#])
+    }
+}

@@ -1,0 +1,86 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import PusherClient
+import PusherProtocol
+import PusherTestServer
+
+/// The client's side of the embedded server's in-memory front end.
+struct InMemoryTransport: Transport {
+    let server: InMemoryServer
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        let headers = request.headers.map { PusherTestServer.Request.Header(name: $0.name, value: $0.value) }
+        let offered = request.subprotocol.map {
+            PusherTestServer.Request.Header(name: "Sec-WebSocket-Protocol", value: $0)
+        }
+        let connection = InMemoryConnection(receive: receive)
+        connection.link.withLockedValue { link in
+            link = server.open(
+                .init(target: request.path, headers: headers + (offered.map { [$0] } ?? [])),
+                on: eventLoop
+            ) { connection.received($0) }
+        }
+        return connection
+    }
+}
+
+final class InMemoryConnection: TransportConnection {
+    let link = NIOLockedValueBox<InMemoryLink?>(nil)
+    private let receive: @Sendable (TransportEvent) -> Void
+    private let isEnded = NIOLockedValueBox(false)
+
+    init(receive: @escaping @Sendable (TransportEvent) -> Void) { self.receive = receive }
+
+    func send(_ text: String, promise: EventLoopPromise<Void>?) {
+        current?.send(text)
+        promise?.succeed()
+    }
+
+    func flush() {}
+    func close(code: CloseCode, reason: String) { current?.close(code: code.rawValue, reason: reason) }
+
+    func abort() {
+        isEnded.withLockedValue { $0 = true }
+        current?.abort()
+    }
+
+    private var current: InMemoryLink? { link.withLockedValue { $0 } }
+
+    func received(_ event: InMemoryLink.Event) {
+        switch event {
+        case .opened: deliver(.opened)
+        case .text(let text): deliver(.text(ByteBuffer(string: text)))
+        case .binary(let bytes): deliver(.binary(ByteBuffer(bytes: bytes)))
+        case .ping(let payload):
+            current?.sendPong(payload)
+            deliver(.activity)
+        case .pong: deliver(.activity)
+        case .rawBytes:
+            end(TransportClosure(code: nil, error: .init(.protocolViolation, "no WebSocket frame")))
+            current?.abort()
+        case .unreachable:
+            end(TransportClosure(code: nil, error: .init(.connectionFailed, "nobody listens")))
+        case .refused(let status):
+            end(TransportClosure(code: nil, error: .init(.upgradeFailed, "the upgrade was answered with \(status)")))
+        case .closed(let code, let reason):
+            end(TransportClosure(code: CloseCode(rawValue: code ?? 1005), reason: reason))
+        case .dropped:
+            end(TransportClosure(code: nil))
+        }
+    }
+
+    private func end(_ closure: TransportClosure) {
+        deliver(.closed(closure))
+        isEnded.withLockedValue { $0 = true }
+    }
+
+    private func deliver(_ event: TransportEvent) {
+        guard !isEnded.withLockedValue({ $0 }) else { return }
+        receive(event)
+        if case .text = event { receive(.readComplete) }
+    }
+}

@@ -1,0 +1,157 @@
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOEmbedded
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+/// A server and its clients without a socket, in a time that passes only when a test says so.
+final class VirtualWorld: Sendable {
+    let loop = NIOAsyncTestingEventLoop()
+    let network: InMemoryServer
+    private let start = ContinuousClock.now
+    private let suspended = NIOLockedValueBox(Duration.zero)
+
+    var server: PusherTestServer { network.server }
+
+    init(_ options: PusherTestServer.Options = .init()) {
+        network = InMemoryServer(eventLoop: loop, options: options)
+    }
+
+    /// The clock that goes on while the machine is suspended.
+    var now: ContinuousClock.Instant {
+        start + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
+    }
+
+    func makeClient(
+        key: String? = nil,
+        _ options: PusherClientOptions = .virtual(),
+        random: Double = 1
+    ) -> Pusher {
+        Pusher(
+            key: key ?? server.options.application.key,
+            options: options,
+            environment: .init(
+                eventLoop: loop,
+                transport: InMemoryTransport(server: network),
+                now: { self.now },
+                random: { random }
+            )
+        )
+    }
+
+    /// A client that is connected.
+    func makeConnectedClient(_ options: PusherClientOptions = .virtual()) async throws -> Pusher {
+        let pusher = makeClient(options)
+        pusher.connect()
+        await run()
+        try #require(pusher.connection.connectionState == .connected)
+        return pusher
+    }
+
+    /// Lets everything happen that is due.
+    func run() async { await loop.run() }
+
+    /// Lets time pass.
+    func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(duration)) }
+
+    /// The machine sleeps: the clock goes on, the timers do not.
+    func suspend(for duration: Duration) { suspended.withLockedValue { $0 += duration } }
+
+    /// The timers and sockets that a client has now.
+    func leftovers(of pusher: Pusher) async throws -> Leftovers {
+        let engine = pusher.engine
+        return try await loop.executeInContext {
+            Leftovers(timers: engine.loopState.value.timers.count, sockets: engine.loopState.value.connections.count)
+        }
+    }
+
+    /// Runs the loop until an asynchronous call has come back.
+    func complete<Result: Sendable>(_ call: @escaping @Sendable () async throws -> Result) async throws -> Result {
+        let isDone = NIOLockedValueBox(false)
+        let task = Task {
+            defer { isDone.withLockedValue { $0 = true } }
+            return try await call()
+        }
+        while !isDone.withLockedValue({ $0 }) {
+            await loop.run()
+            await Task.yield()
+        }
+        return try await task.value
+    }
+
+    /// Runs the loop until something holds that other tasks bring about.
+    func runUntil(_ condition: () -> Bool) async {
+        while !condition() {
+            await loop.run()
+            await Task.yield()
+        }
+    }
+}
+
+extension PusherClientOptions {
+    /// Options for virtual time: callbacks straight on the loop, and no wait that is drawn by chance.
+    static func virtual(
+        autoReconnect: Bool = true,
+        useTLS: Bool = false,
+        activityTimeout: Double? = nil,
+        timeouts: Timeouts = Timeouts(),
+        retryPolicy: any RetryPolicy = .delays([.seconds(1)]),
+        limits: Limits = Limits(),
+        callbackQueue: CallbackQueue = .eventLoop,
+        logger: Logger? = nil
+    ) -> PusherClientOptions {
+        PusherClientOptions(
+            autoReconnect: autoReconnect,
+            host: .host("server.test"),
+            useTLS: useTLS,
+            activityTimeout: activityTimeout,
+            timeouts: timeouts,
+            retryPolicy: retryPolicy,
+            limits: limits,
+            callbackQueue: callbackQueue,
+            logger: logger
+        )
+    }
+}
+
+struct Leftovers: Equatable, Sendable {
+    static let none = Leftovers(timers: 0, sockets: 0)
+
+    var timers: Int
+    var sockets: Int
+}
+
+/// A list that callbacks of any thread append to.
+final class Log<Element: Sendable>: Sendable {
+    private let box = NIOLockedValueBox<[Element]>([])
+
+    func append(_ element: Element) { box.withLockedValue { $0.append(element) } }
+    var elements: [Element] { box.withLockedValue { $0 } }
+    var count: Int { box.withLockedValue { $0.count } }
+
+    /// What was appended since the last call.
+    func take() -> [Element] {
+        box.withLockedValue { elements in
+            defer { elements = [] }
+            return elements
+        }
+    }
+}
+
+/// Writes down what it is told.
+final class RecordingDelegate: PusherDelegate {
+    let states = Log<ConnectionState>()
+    let subscriptions = Log<String>()
+    let failures = Log<String>()
+    let errors = Log<PusherError>()
+
+    func changedConnectionState(from old: ConnectionState, to new: ConnectionState) { states.append(new) }
+    func subscribedToChannel(name: String) { subscriptions.append(name) }
+    func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
+        failures.append(name)
+    }
+    func receivedError(error: PusherError) { errors.append(error) }
+}
