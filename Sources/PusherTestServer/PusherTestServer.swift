@@ -1,1 +1,92 @@
-// placeholder
+import NIOCore
+import NIOPosix
+
+/// A server that speaks the Pusher Channels protocol, made to test clients with.
+///
+/// It listens on this machine only, accepts WebSocket connections (`ws`, or `wss` with a certificate of yours) and the
+/// REST API on the same port, records everything that it receives and does, and misbehaves on demand.
+///
+/// ```swift
+/// try await PusherTestServer.withServer { server in
+///     let app = MyApp(host: server.host, port: server.port, key: server.options.application.key)
+///     try await server.waitForSubscription(to: "news")
+///     try server.publish(event: "flash", data: #"{"text":"hello"}"#, to: "news")
+///     server.dropConnections()
+///     try await server.waitForSubscription(to: "news")
+/// }
+/// ```
+///
+/// Every method may be called from any thread or task, at any time. Commands take effect in the order in which they
+/// are given; what they cause happens on the server's own event loop.
+public final class PusherTestServer: Sendable {
+    /// What the server was made with. ``setActivityTimeout(_:)`` and the fault commands do not change it.
+    public let options: Options
+
+    let engine: ServerEngine
+    /// Nil where the server is reached through an ``InMemoryServer``.
+    let listener: Listener?
+
+    /// Makes a server that does not listen yet; see ``start()``.
+    public convenience init(options: Options = Options()) {
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+        let engine = ServerEngine(options: options, eventLoop: eventLoop, unixTime: { SystemTime.unixSeconds })
+        self.init(options: options, engine: engine, listener: Listener(options: options, engine: engine))
+    }
+
+    init(options: Options, engine: ServerEngine, listener: Listener?) {
+        self.options = options
+        self.engine = engine
+        self.listener = listener
+    }
+
+    /// A server that was dropped without ``shutdown()`` ends by itself, a little later.
+    deinit { listener?.beginShutdown() }
+
+    /// Binds the port and starts to accept connections. Does nothing where the server listens already.
+    ///
+    /// A server that is started again after ``shutdown()`` binds the port that it had before.
+    /// - Throws: ``ServerError`` where the port is taken, or the certificate or its key cannot be read.
+    public func start() async throws { try await listener?.start() }
+
+    /// Ends all connections, as if the process were killed, and stops listening. When it returns, no socket is left.
+    ///
+    /// Does nothing where the server does not listen. Records are kept.
+    public func shutdown() async {
+        engine.step { brain in brain.dropConnections(.all) }
+        await listener?.shutdown()
+    }
+
+    /// The address to connect to; see ``Options/host``.
+    public var host: String { options.host }
+
+    /// The port that the server listens on, or listened on last; 0 before the first ``start()`` where
+    /// ``Options/port`` is 0.
+    public var port: Int { listener?.port ?? options.port }
+
+    /// True where the server wants TLS.
+    public var usesTLS: Bool { options.tls != nil }
+
+    /// The beginning of every URL of the REST API, for example `http://127.0.0.1:40123`.
+    public var httpURL: String {
+        let host = self.host.contains(":") ? "[\(self.host)]" : self.host
+        return "\(usesTLS ? "https" : "http")://\(host):\(port)"
+    }
+
+    /// Starts a server, calls `body`, and shuts the server down whether `body` returns or throws.
+    /// - Throws: what ``start()`` or `body` throws.
+    public static func withServer<Result>(
+        options: Options = Options(),
+        _ body: (PusherTestServer) async throws -> Result
+    ) async throws -> Result {
+        let server = PusherTestServer(options: options)
+        try await server.start()
+        do {
+            let result = try await body(server)
+            await server.shutdown()
+            return result
+        } catch {
+            await server.shutdown()
+            throw error
+        }
+    }
+}

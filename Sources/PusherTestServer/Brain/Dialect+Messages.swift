@@ -1,0 +1,98 @@
+import PusherProtocol
+
+/// The server's messages as text (protocol clause 3).
+extension PusherTestServer.Dialect {
+    func connectionEstablished(socketID: String, activityTimeout: Int?) -> String {
+        var data: [(String, JSONValue)] = [("socket_id", .string(socketID))]
+        if let activityTimeout { data.append(("activity_timeout", .integer(activityTimeout))) }
+        return text(Envelope(event: EventName.connectionEstablished, data: .string(Self.object(data))))
+    }
+
+    func error(code: Int?, message: String) -> String {
+        var data: [(String, JSONValue)] = []
+        if let code {
+            data.append(("code", .integer(code)))
+        } else if missingCode == .null {
+            data.append(("code", .null))
+        }
+        data.append(("message", .string(message)))
+        let object = Self.object(data)
+        switch errorEncoding {
+        case .object: return text(Envelope(event: EventName.error, data: .json(object)))
+        case .string: return text(Envelope(event: EventName.error, data: .string(object)))
+        }
+    }
+
+    func subscriptionSucceeded(channel: String) -> String {
+        text(
+            Envelope(
+                event: EventName.subscriptionSucceededInternal,
+                channel: channel,
+                data: payload(subscriptionSucceededData)
+            )
+        )
+    }
+
+    func subscriptionCount(channel: String, count: Int) -> String {
+        let data = Self.object([("subscription_count", .integer(count))])
+        return text(Envelope(event: EventName.subscriptionCountInternal, channel: channel, data: .string(data)))
+    }
+
+    func subscriptionError(channel: String, type: String, message: String, status: Int) -> String {
+        let data = Self.object([("type", .string(type)), ("error", .string(message)), ("status", .integer(status))])
+        return text(Envelope(event: EventName.subscriptionError, channel: channel, data: .json(data)))
+    }
+
+    func internalSubscriptionError(channel: String) -> String {
+        text(Envelope(event: EventName.subscriptionErrorInternal, channel: channel, data: .string("{}")))
+    }
+
+    var ping: String { text(Envelope(event: EventName.ping, data: payload(pingData))) }
+
+    var pong: String { text(Envelope(event: EventName.pong, data: payload(pongData))) }
+
+    /// The message with the dialect's escapes and its newline.
+    func text(_ envelope: Envelope) -> String {
+        let text = escaped(envelope.jsonText)
+        return appendsNewline ? text + "\n" : text
+    }
+
+    private func payload(_ form: EmptyData) -> Envelope.Payload {
+        switch form {
+        case .missing: .none
+        case .object: .json("{}")
+        case .string: .string("{}")
+        case .emptyString: .string("")
+        }
+    }
+
+    /// These characters stand in strings only, so replacing them anywhere leaves the JSON as it was.
+    private func escaped(_ text: String) -> String {
+        guard escaping != .none else { return text }
+        var escaped = ""
+        var isEscaped = false
+        for scalar in text.unicodeScalars {
+            switch (escaping, scalar) {
+            case (.slashes, "/") where !isEscaped: escaped += "\\/"
+            case (.angleBrackets, "<"): escaped += "\\u003c"
+            case (.angleBrackets, ">"): escaped += "\\u003e"
+            default: escaped.unicodeScalars.append(scalar)
+            }
+            isEscaped = scalar == "\\" && !isEscaped
+        }
+        return escaped
+    }
+
+    private static func object(_ members: [(String, JSONValue)]) -> String {
+        var writer = JSONWriter()
+        writer.write(raw: "{")
+        for (index, member) in members.enumerated() {
+            if index > 0 { writer.write(raw: ",") }
+            writer.write(string: member.0)
+            writer.write(raw: ":")
+            writer.write(member.1)
+        }
+        writer.write(raw: "}")
+        return writer.text
+    }
+}

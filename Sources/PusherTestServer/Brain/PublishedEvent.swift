@@ -1,0 +1,62 @@
+import PusherProtocol
+
+/// An event on its way to subscribers, checked against the rules of the REST API.
+package struct PublishedEvent: Hashable, Sendable {
+    package let name: String
+    package let data: String
+    package let channels: [String]
+    /// The connection that does not get it.
+    package let socketID: String?
+
+    /// The most channels that one request may name.
+    static let maximumChannelCount = 100
+
+    package init(name: String, data: String, channels: [String], socketID: String? = nil)
+        throws(PusherTestServer.ServerError)
+    {
+        guard !name.isEmpty, name.utf8.count <= EventName.maximumLength else {
+            throw Self.error("an event's name has 1 to \(EventName.maximumLength) bytes")
+        }
+        guard (1...Self.maximumChannelCount).contains(channels.count) else {
+            throw Self.error("an event goes to 1 to \(Self.maximumChannelCount) channels; these are \(channels.count)")
+        }
+        for channel in channels {
+            do {
+                _ = try ChannelName(channel)
+            } catch {
+                throw Self.error("invalid channel name: \(error)")
+            }
+        }
+        if let socketID, !Self.isSocketID(socketID) {
+            throw Self.error("a socket id has the form 123.456")
+        }
+        self.name = name
+        self.data = data
+        self.channels = channels
+        self.socketID = socketID
+    }
+
+    private static func error(_ message: String) -> PusherTestServer.ServerError { .init(.invalidEvent, message) }
+
+    private static func isSocketID(_ text: String) -> Bool {
+        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy { part in !part.isEmpty && part.allSatisfy { 0x30...0x39 ~= $0 } }
+    }
+}
+
+extension ServerBrain {
+    /// Relays an event to the subscribers of its channels, oldest subscription first.
+    package mutating func publish(_ event: PublishedEvent) -> [ServerAction] {
+        relay(event)
+        return takeActions()
+    }
+
+    mutating func relay(_ event: PublishedEvent) {
+        for channel in event.channels {
+            guard let ids = subscribers[channel] else { continue }
+            let envelope = Envelope(event: event.name, channel: channel, data: .string(event.data))
+            let text = dialect.text(envelope)
+            for id in ids where socketID(of: id) != event.socketID { say(text, to: id) }
+        }
+    }
+}

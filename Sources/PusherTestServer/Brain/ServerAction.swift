@@ -1,0 +1,67 @@
+/// A connection, from the request for it to the end of TCP. Never used twice.
+package struct ConnectionID: Hashable, Comparable, Sendable {
+    package let rawValue: Int
+    package init(rawValue: Int) { self.rawValue = rawValue }
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// A request to the REST API that is to be answered.
+package struct RequestID: Hashable, Sendable {
+    package let rawValue: Int
+    package init(rawValue: Int) { self.rawValue = rawValue }
+}
+
+/// A timer, minted by the brain. A timer that fires after it was cancelled does nothing.
+package struct TimerID: Hashable, Sendable {
+    package let rawValue: Int
+    package init(rawValue: Int) { self.rawValue = rawValue }
+}
+
+/// What a client sent on a WebSocket.
+package enum ClientMessage: Hashable, Sendable {
+    case text(String)
+    case binary([UInt8])
+    case ping([UInt8])
+    case pong([UInt8])
+    case close(code: Int?, reason: String)
+    /// What RFC 6455 forbids, with the code to close with.
+    case violation(code: Int, reason: String)
+}
+
+/// What the server sends on a WebSocket.
+package enum OutgoingFrame: Hashable, Sendable {
+    case text(String)
+    case binary([UInt8])
+    case ping([UInt8])
+    case pong([UInt8])
+    case close(code: Int?, reason: String)
+    /// Bytes outside of any frame.
+    case rawBytes([UInt8])
+}
+
+/// The answer to a request to the REST API.
+package struct RESTResponse: Hashable, Sendable {
+    package var status: Int
+    package var body: String
+
+    package init(status: Int, body: String) {
+        self.status = status
+        self.body = body
+    }
+}
+
+/// What the brain wants done, in order.
+package enum ServerAction: Hashable, Sendable {
+    /// Answer the upgrade with success.
+    case accept(ConnectionID, subprotocol: String?)
+    /// Answer the upgrade with an HTTP status, and end the connection.
+    case refuse(ConnectionID, status: Int, body: String)
+    case send(ConnectionID, OutgoingFrame)
+    /// End TCP after what was sent has gone out.
+    case end(ConnectionID)
+    case schedule(TimerID, after: Duration)
+    case cancel(TimerID)
+    case respond(RequestID, RESTResponse)
+    /// Note down what happened.
+    case record(ConnectionID?, PusherTestServer.Record.Event)
+}

@@ -1,0 +1,147 @@
+import PusherProtocol
+
+/// How connections begin and end.
+extension ServerBrain {
+    /// A client asks for a WebSocket.
+    package mutating func connectionRequested(
+        _ id: ConnectionID,
+        _ request: PusherTestServer.Request
+    ) -> [ServerAction] {
+        record(.connectionRequested(request), id)
+        let fault = nextConnectionFault()
+        if let fault { record(.connectionFailed(fault), id) }
+        connections[id] = ServerConnection(request: request, phase: .stalled)
+        switch fault {
+        case .refused(let status):
+            connections[id]?.phase = .ended
+            perform(.refuse(id, status: status, body: "refused with \(status), as asked for"))
+        case .stalled:
+            break
+        case .dropped:
+            end(id)
+        case nil, .silent, .closed, .closedAfterHandshake, .error, .firstMessage:
+            accept(id, request)
+            begin(id, request, fault)
+        }
+        return takeActions()
+    }
+
+    /// TCP has ended, from whichever side.
+    package mutating func connectionEnded(_ id: ConnectionID) -> [ServerAction] {
+        guard connections[id] != nil else { return [] }
+        leave(id)
+        connections[id] = nil
+        for (timer, purpose) in timers where purpose == .delay(id) { cancel(timer) }
+        record(.connectionEnded, id)
+        return takeActions()
+    }
+
+    private mutating func accept(_ id: ConnectionID, _ request: PusherTestServer.Request) {
+        let offered =
+            request.header("Sec-WebSocket-Protocol")?
+            .split(separator: ",").map { $0.filter { $0 != " " && $0 != "\t" } } ?? []
+        let isEchoed = options.echoesSubprotocol && offered.contains(Self.subprotocol)
+        connections[id]?.phase = .open
+        connections[id]?.isSilent = isSilent
+        perform(.accept(id, subprotocol: isEchoed ? Self.subprotocol : nil))
+        record(.connectionAccepted, id)
+    }
+
+    private static let subprotocol = "pusher-channels-protocol-7"
+
+    private mutating func begin(
+        _ id: ConnectionID,
+        _ request: PusherTestServer.Request,
+        _ fault: PusherTestServer.ConnectionFault?
+    ) {
+        switch fault {
+        case .silent:
+            connections[id]?.isSilent = true
+        case .closed(let code, let reason):
+            close(id, code: code, reason: reason)
+        case .closedAfterHandshake(let code, let reason):
+            establish(id)
+            close(id, code: code, reason: reason)
+        case .error(let code, let message):
+            say(dialect.error(code: code, message: message), to: id)
+            end(id)
+        case .firstMessage(let text):
+            say(text, to: id)
+        case nil, .refused, .stalled, .dropped:
+            if let (code, message) = refusal(of: request) {
+                record(.connectionRefused(code: code, message: message), id)
+                refuse(id, code: code, message: message)
+            } else {
+                establish(id)
+            }
+        }
+        restartPingTimer(of: id)
+    }
+
+    private mutating func establish(_ id: ConnectionID) {
+        guard connections[id]?.isSilent == false else { return }
+        connections[id]?.isEstablished = true
+        say(dialect.connectionEstablished(socketID: socketID(of: id), activityTimeout: activityTimeout), to: id)
+    }
+
+    private func refusal(of request: PusherTestServer.Request) -> (code: Int, message: String)? {
+        guard let key = Self.applicationKey(inPath: request.path) else { return (4005, "Path not found") }
+        guard key == options.application.key else {
+            return (4001, "App key \(key) not in this cluster. Did you forget to specify the cluster?")
+        }
+        guard options.checksProtocolVersion else { return nil }
+        guard let version = request.parameters["protocol"] else { return (4008, "No protocol version supplied") }
+        guard let number = Int(version) else { return (4006, "Invalid version string format") }
+        return (5...7).contains(number) ? nil : (4007, "Unsupported protocol version")
+    }
+
+    /// The key of `/{any prefix}/app/{key}`.
+    static func applicationKey(inPath path: String) -> String? {
+        let parts = path.split(separator: "/", omittingEmptySubsequences: false)
+        guard parts.count >= 3, parts[parts.count - 2] == "app", let key = parts.last, !key.isEmpty else { return nil }
+        return PercentEncoding.decode(key)
+    }
+
+    // MARK: Endings
+
+    /// Ends a connection as the dialect does it where it will not serve a client.
+    mutating func refuse(_ id: ConnectionID, code: Int, message: String) {
+        switch dialect.refusal {
+        case .close:
+            close(id, code: code, reason: message)
+        case .errorThenClose:
+            say(dialect.error(code: code, message: message), to: id)
+            close(id, code: code, reason: message)
+        case .errorThenDrop:
+            say(dialect.error(code: code, message: message), to: id)
+            end(id)
+        }
+    }
+
+    /// Sends a close frame; TCP ends once it is answered, or was not answered for too long.
+    mutating func close(_ id: ConnectionID, code: Int?, reason: String) {
+        guard connections[id]?.phase == .open else { return }
+        leave(id)
+        connections[id]?.phase = .closing
+        enqueue(.frame(.close(code: code, reason: reason)), to: id)
+        let timer = schedule(.close(id), after: delay + options.closeTimeout)
+        connections[id]?.closeTimer = timer
+    }
+
+    /// Ends TCP after everything that was said.
+    mutating func end(_ id: ConnectionID) {
+        guard let connection = connections[id], connection.phase != .ended else { return }
+        leave(id)
+        connections[id]?.phase = .ended
+        enqueue(.end, to: id)
+    }
+
+    /// Ends all that a connection takes part in.
+    private mutating func leave(_ id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        cancel(connection.pingTimer)
+        cancel(connection.pongTimer)
+        cancel(connection.closeTimer)
+        for channel in connection.channels { removeSubscription(to: channel, from: id) }
+    }
+}

@@ -1,0 +1,88 @@
+import PusherProtocol
+
+/// What the tests ask for. Commands that address connections reach the silent ones too.
+extension ServerBrain {
+    package mutating func closeConnections(_ target: PusherTestServer.Target, code: Int?, reason: String)
+        -> [ServerAction]
+    {
+        for id in connections(target) { close(id, code: code, reason: reason) }
+        return takeActions()
+    }
+
+    /// Does not wait for what is held back.
+    package mutating func dropConnections(_ target: PusherTestServer.Target) -> [ServerAction] {
+        let unfinished = connections.filter { $0.value.phase != .ended && $0.value.phase != .open }.keys
+        for id in connections(target) + (target == .all ? unfinished.sorted() : []) {
+            connections[id]?.outbox = DelayedQueue()
+            let current = delay
+            delay = .zero
+            end(id)
+            delay = current
+        }
+        return takeActions()
+    }
+
+    package mutating func setSilent(_ isSilent: Bool, _ target: PusherTestServer.Target) -> [ServerAction] {
+        if target == .all { self.isSilent = isSilent }
+        for id in connections(target) { connections[id]?.isSilent = isSilent }
+        return []
+    }
+
+    package mutating func setDelay(_ delay: Duration) -> [ServerAction] {
+        self.delay = max(.zero, delay)
+        return []
+    }
+
+    package mutating func failConnections(count: Int?, with fault: PusherTestServer.ConnectionFault) -> [ServerAction] {
+        if let count, count <= 0 { return [] }
+        // What comes after a fault without an end would never be reached.
+        connectionFaults.removeAll { $0.remaining == nil }
+        connectionFaults.append((fault, count))
+        return []
+    }
+
+    package mutating func acceptConnections() -> [ServerAction] {
+        connectionFaults = []
+        return []
+    }
+
+    mutating func nextConnectionFault() -> PusherTestServer.ConnectionFault? {
+        guard let (fault, remaining) = connectionFaults.first else { return nil }
+        if let remaining {
+            if remaining > 1 { connectionFaults[0].remaining = remaining - 1 } else { connectionFaults.removeFirst() }
+        }
+        return fault
+    }
+
+    package mutating func setActivityTimeout(_ seconds: Int?) -> [ServerAction] {
+        activityTimeout = seconds
+        return []
+    }
+
+    package mutating func failSubscriptions(to channel: String, with fault: PusherTestServer.SubscriptionFault?)
+        -> [ServerAction]
+    {
+        subscriptionFaults[channel] = fault
+        return []
+    }
+
+    package mutating func sendPing(_ target: PusherTestServer.Target) -> [ServerAction] {
+        for id in connections(target) { ping(id) }
+        return takeActions()
+    }
+
+    package mutating func send(_ frame: OutgoingFrame, _ target: PusherTestServer.Target) -> [ServerAction] {
+        for id in connections(target) { enqueue(.frame(frame), to: id) }
+        return takeActions()
+    }
+
+    package mutating func sendEvent(
+        _ name: String,
+        data: String?,
+        channel: String?,
+        _ target: PusherTestServer.Target
+    ) -> [ServerAction] {
+        let payload = data.map { Envelope.Payload.string($0) } ?? .none
+        return send(.text(dialect.text(Envelope(event: name, channel: channel, data: payload))), target)
+    }
+}

@@ -1,0 +1,79 @@
+import PusherProtocol
+
+/// What clients say on their WebSockets.
+extension ServerBrain {
+    package mutating func received(_ message: ClientMessage, on id: ConnectionID) -> [ServerAction] {
+        guard let connection = connections[id], connection.phase == .open || connection.phase == .closing
+        else { return [] }
+        note(message, on: id)
+        if case .violation(let code, let reason) = message {
+            if connection.phase == .open { close(id, code: code, reason: reason) } else { end(id) }
+        } else if case .close(let code, _) = message {
+            closeReceived(code: code, on: id)
+        } else if connection.phase == .open {
+            clientWasActive(id)
+            if !connection.isSilent { obey(message, on: id) }
+        }
+        return takeActions()
+    }
+
+    private mutating func note(_ message: ClientMessage, on id: ConnectionID) {
+        switch message {
+        case .text(let text): record(.messageReceived(text), id)
+        case .binary(let bytes): record(.binaryReceived(bytes), id)
+        case .ping(let payload): record(.pingReceived(payload), id)
+        case .pong(let payload): record(.pongReceived(payload), id)
+        case .close(let code, let reason): record(.closeReceived(code: code, reason: reason), id)
+        case .violation: break
+        }
+    }
+
+    private mutating func closeReceived(code: Int?, on id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        if connection.phase == .open {
+            // A silent server leaves the client waiting, as a dead one does.
+            if connection.isSilent { return }
+            enqueue(.frame(.close(code: code, reason: "")), to: id)
+        }
+        end(id)
+    }
+
+    private mutating func obey(_ message: ClientMessage, on id: ConnectionID) {
+        switch message {
+        case .text(let text):
+            do {
+                obey(try Envelope(decoding: text), on: id)
+            } catch {
+                reportInvalidMessage("Invalid message format: \(error)", on: id)
+            }
+        case .binary:
+            reportInvalidMessage("Invalid message format: binary messages are not supported", on: id)
+        case .ping(let payload):
+            enqueue(.frame(.pong(payload)), to: id)
+        case .pong, .close, .violation:
+            break
+        }
+    }
+
+    private mutating func obey(_ message: Envelope, on id: ConnectionID) {
+        switch message.event {
+        case EventName.subscribe: subscribe(message, on: id)
+        case EventName.unsubscribe: unsubscribe(message, on: id)
+        case EventName.ping: say(dialect.pong, to: id)
+        case EventName.pong: break
+        case let event where EventName.isClientEvent(event):
+            let text = "Client event rejected - only supported on private and presence channels"
+            say(dialect.error(code: 4301, message: text), to: id)
+        case let event:
+            reportInvalidMessage("Unknown event: \(event.prefix(EventName.maximumLength))", on: id)
+        }
+    }
+
+    func isSubscribed(_ id: ConnectionID, to channel: String) -> Bool {
+        connections[id]?.channels.contains(channel) ?? false
+    }
+
+    mutating func reportInvalidMessage(_ message: String, on id: ConnectionID) {
+        say(dialect.error(code: dialect.invalidMessageCode, message: message), to: id)
+    }
+}

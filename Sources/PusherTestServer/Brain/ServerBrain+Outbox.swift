@@ -1,0 +1,41 @@
+/// Everything that goes out to a connection passes here, so that a delay holds for all of it and keeps the order.
+extension ServerBrain {
+    /// Sends what the server says by itself; a silent connection loses it.
+    mutating func say(_ text: String, to id: ConnectionID) {
+        guard let connection = connections[id], connection.phase == .open, !connection.isSilent else { return }
+        enqueue(.frame(.text(text)), to: id)
+    }
+
+    mutating func enqueue(_ outgoing: ServerConnection.Outgoing, to id: ConnectionID) {
+        guard let connection = connections[id] else { return }
+        if delay > .zero {
+            let timer = schedule(.delay(id), after: delay)
+            connections[id]?.outbox.append(outgoing, id: timer.rawValue)
+        } else if connection.outbox.isEmpty {
+            emit(outgoing, to: id)
+        } else {
+            // Due at once, but behind what is held back; negative, as timers count upwards.
+            let place = connection.lastUndelayed - 1
+            connections[id]?.lastUndelayed = place
+            connections[id]?.outbox.append(outgoing, id: place, isDue: true)
+        }
+    }
+
+    mutating func releaseOutbox(of id: ConnectionID, _ timer: TimerID) {
+        for outgoing in connections[id]?.outbox.markDue(timer.rawValue) ?? [] { emit(outgoing, to: id) }
+    }
+
+    private mutating func emit(_ outgoing: ServerConnection.Outgoing, to id: ConnectionID) {
+        switch outgoing {
+        case .frame(let frame):
+            perform(.send(id, frame))
+            switch frame {
+            case .text(let text): record(.messageSent(text), id)
+            case .close(let code, let reason): record(.closeSent(code: code, reason: reason), id)
+            case .binary, .ping, .pong, .rawBytes: break
+            }
+        case .end:
+            perform(.end(id))
+        }
+    }
+}

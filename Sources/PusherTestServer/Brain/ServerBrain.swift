@@ -1,0 +1,83 @@
+/// What the server says and does, as a value: inputs are its methods, outputs are actions.
+///
+/// It has no clock, socket, closure or task inside. Nothing that a client sends can trap it.
+package struct ServerBrain: Sendable {
+    let options: PusherTestServer.Options
+    var dialect: PusherTestServer.Dialect { options.dialect }
+    private let socketIDPrefix: Int
+
+    var connections: [ConnectionID: ServerConnection] = [:]
+    /// The subscribers of each channel that has any, oldest first.
+    var subscribers: [String: [ConnectionID]] = [:]
+    var timers: [TimerID: TimerPurpose] = [:]
+    private var lastTimer = 0
+
+    // Faults that were asked for.
+    var connectionFaults: [(fault: PusherTestServer.ConnectionFault, remaining: Int?)] = []
+    var subscriptionFaults: [String: PusherTestServer.SubscriptionFault] = [:]
+    var isSilent = false
+    var delay = Duration.zero
+    var activityTimeout: Int?
+
+    private var actions: [ServerAction] = []
+
+    package init(options: PusherTestServer.Options, socketIDPrefix: Int) {
+        self.options = options
+        self.socketIDPrefix = socketIDPrefix
+        self.activityTimeout = options.activityTimeout
+    }
+
+    /// The id that clients know a connection by: unique over the server's life.
+    package func socketID(of id: ConnectionID) -> String { "\(socketIDPrefix).\(id.rawValue)" }
+
+    // MARK: Output
+
+    mutating func perform(_ action: ServerAction) { actions.append(action) }
+
+    mutating func record(_ event: PusherTestServer.Record.Event, _ id: ConnectionID? = nil) {
+        actions.append(.record(id, event))
+    }
+
+    mutating func takeActions() -> [ServerAction] {
+        defer { actions = [] }
+        return actions
+    }
+
+    // MARK: Timers
+
+    enum TimerPurpose: Hashable, Sendable {
+        /// A frame that is held back is due.
+        case delay(ConnectionID)
+        /// The client has been quiet for the ping interval.
+        case ping(ConnectionID)
+        /// The client has not answered a `pusher:ping`.
+        case pong(ConnectionID)
+        /// The client has not answered a close frame.
+        case close(ConnectionID)
+    }
+
+    mutating func schedule(_ purpose: TimerPurpose, after delay: Duration) -> TimerID {
+        lastTimer += 1
+        let timer = TimerID(rawValue: lastTimer)
+        timers[timer] = purpose
+        perform(.schedule(timer, after: delay))
+        return timer
+    }
+
+    mutating func cancel(_ timer: TimerID?) {
+        guard let timer, timers.removeValue(forKey: timer) != nil else { return }
+        perform(.cancel(timer))
+    }
+
+    /// A timer that was scheduled has fired. One that is not current does nothing.
+    package mutating func timerFired(_ timer: TimerID) -> [ServerAction] {
+        switch timers.removeValue(forKey: timer) {
+        case nil: break
+        case .delay(let id): releaseOutbox(of: id, timer)
+        case .ping(let id): pingTimerFired(on: id)
+        case .pong(let id): pongTimerFired(on: id)
+        case .close(let id): end(id)
+        }
+        return takeActions()
+    }
+}

@@ -1,0 +1,61 @@
+/// What the brain knows of a connection.
+struct ServerConnection: Sendable {
+    enum Phase: Hashable, Sendable {
+        /// The upgrade was asked for, and is never answered.
+        case stalled
+        case open
+        /// The server has sent its close frame, and waits for the client's.
+        case closing
+        /// TCP is about to end.
+        case ended
+    }
+
+    /// What goes out, in order.
+    enum Outgoing: Hashable, Sendable {
+        case frame(OutgoingFrame)
+        case end
+    }
+
+    let request: PusherTestServer.Request
+    var phase: Phase
+    var isEstablished = false
+    var isSilent = false
+    /// Oldest subscription first.
+    var channels: [String] = []
+
+    var outbox = DelayedQueue<Outgoing>()
+    var lastUndelayed = 0
+    var pingTimer: TimerID?
+    var pongTimer: TimerID?
+    var closeTimer: TimerID?
+}
+
+extension ServerBrain {
+    /// The open connections that a command is meant for, oldest first.
+    func connections(_ target: PusherTestServer.Target) -> [ConnectionID] {
+        let ids: [ConnectionID]
+        switch target {
+        case .all: ids = connections.keys.sorted()
+        case .socket(let socketID): ids = connections.keys.filter { self.socketID(of: $0) == socketID }
+        case .subscribers(let channel): ids = subscribers[channel] ?? []
+        }
+        return ids.filter { connections[$0]?.phase == .open }
+    }
+
+    /// The open connections as a reader sees them, oldest first.
+    package var openConnections: [PusherTestServer.Connection] {
+        connections(.all).compactMap { id in
+            connections[id].map { connection in
+                PusherTestServer.Connection(
+                    socketID: socketID(of: id),
+                    request: connection.request,
+                    subscribedChannels: connection.channels,
+                    isEstablished: connection.isEstablished,
+                    isSilent: connection.isSilent
+                )
+            }
+        }
+    }
+
+    package func subscriptionCount(of channel: String) -> Int { subscribers[channel]?.count ?? 0 }
+}

@@ -1,0 +1,165 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// Feeds the brain, and does what it says on one event loop, in the order in which it was said.
+final class ServerEngine: Sendable {
+    let eventLoop: any EventLoop
+    private let unixTime: @Sendable () -> Int
+    let state: NIOLockedValueBox<State>
+
+    struct State: Sendable {
+        var brain: ServerBrain
+        var log: RecordLog
+        var queue: [ServerAction] = []
+        var isDraining = false
+        var links: [ConnectionID: any ServerLink] = [:]
+        var responders: [RequestID: @Sendable (RESTResponse) -> Void] = [:]
+        var timers: [TimerID: Scheduled<Void>] = [:]
+        var lastConnection = 0
+        var lastRequest = 0
+    }
+
+    init(options: PusherTestServer.Options, eventLoop: any EventLoop, unixTime: @escaping @Sendable () -> Int) {
+        self.eventLoop = eventLoop
+        self.unixTime = unixTime
+        let prefix = options.socketIDPrefix ?? Int.random(in: 1000...999_999)
+        self.state = NIOLockedValueBox(
+            State(
+                brain: ServerBrain(options: options, socketIDPrefix: prefix),
+                log: RecordLog(limit: options.maximumRecordCount)
+            )
+        )
+    }
+
+    // MARK: Inputs
+
+    /// Gives the brain an input. Records are in the log when this returns; the rest is done on the event loop, in
+    /// place where that is the current one.
+    func step(_ transition: (inout ServerBrain) -> [ServerAction]) {
+        step { state in transition(&state.brain) }
+    }
+
+    private func step(state transition: (inout State) -> [ServerAction]) {
+        let (hasWork, readers) = state.withLockedValue { state in
+            let actions = transition(&state)
+            var hasRecords = false
+            for action in actions {
+                if case .record(let connection, let event) = action {
+                    state.log.append(event, socketID: connection.map { state.brain.socketID(of: $0) })
+                    hasRecords = true
+                } else {
+                    state.queue.append(action)
+                }
+            }
+            return (!state.queue.isEmpty && !state.isDraining, hasRecords ? state.log.takeWaitingReaders() : [])
+        }
+        for reader in readers { reader.resume() }
+        guard hasWork else { return }
+        if eventLoop.inEventLoop { drain() } else { eventLoop.execute { self.drain() } }
+    }
+
+    func read<Value: Sendable>(_ body: (ServerBrain) -> Value) -> Value {
+        state.withLockedValue { body($0.brain) }
+    }
+
+    /// A client asks for a WebSocket. `assign` is told its id before anything is done about it.
+    func connectionRequested(
+        _ request: PusherTestServer.Request,
+        link: any ServerLink,
+        assign: (ConnectionID) -> Void
+    ) {
+        let id = state.withLockedValue { state in
+            state.lastConnection += 1
+            let id = ConnectionID(rawValue: state.lastConnection)
+            state.links[id] = link
+            return id
+        }
+        assign(id)
+        step { brain in brain.connectionRequested(id, request) }
+    }
+
+    func received(_ message: ClientMessage, on connection: ConnectionID) {
+        step { brain in brain.received(message, on: connection) }
+    }
+
+    func connectionEnded(_ connection: ConnectionID) {
+        step(state: { state in
+            state.links[connection] = nil
+            return state.brain.connectionEnded(connection)
+        })
+    }
+
+    func restRequest(
+        _ request: PusherTestServer.Request,
+        respond: @escaping @Sendable (RESTResponse) -> Void
+    ) {
+        let now = unixTime()
+        step(state: { state in
+            state.lastRequest += 1
+            let id = RequestID(rawValue: state.lastRequest)
+            state.responders[id] = respond
+            return state.brain.restRequest(id, request, now: now)
+        })
+    }
+
+    // MARK: Actions
+
+    /// Runs on the event loop only, and never within itself: an action that causes an input only adds to the queue.
+    private func drain() {
+        guard state.withLockedValue({ $0.beginDraining() }) else { return }
+        var written: [ConnectionID: any ServerLink] = [:]
+        while true {
+            let actions = state.withLockedValue { $0.takeQueue() }
+            if actions.isEmpty { break }
+            for action in actions { run(action, &written) }
+        }
+        for link in written.values { link.flush() }
+    }
+
+    private func run(_ action: ServerAction, _ written: inout [ConnectionID: any ServerLink]) {
+        switch action {
+        case .accept(let id, let subprotocol): link(id)?.accept(subprotocol: subprotocol)
+        case .refuse(let id, let status, let body): link(id)?.refuse(status: status, body: body)
+        case .send(let id, let frame):
+            guard let link = written[id] ?? link(id) else { return }
+            link.send(frame)
+            written[id] = link
+        case .end(let id):
+            written[id] = nil
+            link(id)?.end()
+        case .schedule(let timer, let delay):
+            let scheduled = eventLoop.scheduleTask(in: TimeAmount(delay)) { self.fire(timer) }
+            state.withLockedValue { $0.timers[timer] = scheduled }
+        case .cancel(let timer):
+            state.withLockedValue { $0.timers.removeValue(forKey: timer) }?.cancel()
+        case .respond(let id, let response):
+            state.withLockedValue { $0.responders.removeValue(forKey: id) }?(response)
+        case .record:
+            break
+        }
+    }
+
+    private func link(_ id: ConnectionID) -> (any ServerLink)? {
+        state.withLockedValue { $0.links[id] }
+    }
+
+    private func fire(_ timer: TimerID) {
+        state.withLockedValue { _ = $0.timers.removeValue(forKey: timer) }
+        step { brain in brain.timerFired(timer) }
+    }
+}
+
+extension ServerEngine.State {
+    fileprivate mutating func beginDraining() -> Bool {
+        defer { isDraining = true }
+        return !isDraining
+    }
+
+    /// An empty queue ends the draining.
+    fileprivate mutating func takeQueue() -> [ServerAction] {
+        let actions = queue
+        queue.removeAll()
+        if actions.isEmpty { isDraining = false }
+        return actions
+    }
+}

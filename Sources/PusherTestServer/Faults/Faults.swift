@@ -1,0 +1,42 @@
+extension PusherTestServer {
+    /// The connections that a command is meant for.
+    public enum Target: Hashable, Sendable {
+        /// Every connection.
+        case all
+        /// The connection with this socket id.
+        case socket(String)
+        /// Every connection that is subscribed to this channel.
+        case subscribers(of: String)
+    }
+
+    /// What happens to a new connection in place of the normal beginning.
+    public enum ConnectionFault: Hashable, Sendable {
+        /// The upgrade is answered with this HTTP status.
+        case refused(status: Int)
+        /// The upgrade is never answered.
+        case stalled
+        /// TCP is ended in place of an answer to the upgrade.
+        case dropped
+        /// The upgrade succeeds, and nothing is said after it; see ``PusherTestServer/speakAgain(_:)``.
+        case silent
+        /// The upgrade succeeds, then a close frame comes in place of `pusher:connection_established`. Nil sends a
+        /// close frame without a code.
+        case closed(code: Int?, reason: String = "")
+        /// `pusher:connection_established`, and a close frame right after it.
+        case closedAfterHandshake(code: Int?, reason: String = "")
+        /// `pusher:error` in place of `pusher:connection_established`, then the end of TCP without a close frame.
+        case error(code: Int?, message: String)
+        /// This text in place of `pusher:connection_established`; the connection stays open.
+        case firstMessage(String)
+    }
+
+    /// What a `pusher:subscribe` gets in place of its normal answer.
+    public enum SubscriptionFault: Hashable, Sendable {
+        /// Nothing, and the connection is not subscribed.
+        case unanswered
+        /// `pusher:error` with this code and message, which does not say the channel.
+        case error(code: Int?, message: String)
+        /// `pusher:subscription_error` on the channel.
+        case subscriptionError(type: String = "AuthError", message: String, status: Int = 401)
+    }
+}

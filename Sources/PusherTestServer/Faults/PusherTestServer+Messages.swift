@@ -1,0 +1,56 @@
+extension PusherTestServer {
+    /// Sends `pusher:ping` now. A client that does not answer within ``Options/pongTimeout`` is closed with 4201.
+    public func sendPing(to target: Target = .all) {
+        engine.step { brain in brain.sendPing(target) }
+    }
+
+    /// Sends one text frame with any text, for example a malformed message.
+    public func sendText(_ text: String, to target: Target = .all) {
+        engine.step { brain in brain.send(.text(text), target) }
+    }
+
+    /// Sends one binary frame, which the protocol does not know.
+    public func sendBinary(_ bytes: [UInt8], to target: Target = .all) {
+        engine.step { brain in brain.send(.binary(bytes), target) }
+    }
+
+    /// Writes bytes to the socket as they are, without a WebSocket frame around them.
+    public func sendRawBytes(_ bytes: [UInt8], to target: Target = .all) {
+        engine.step { brain in brain.send(.rawBytes(bytes), target) }
+    }
+
+    /// Sends a WebSocket ping.
+    public func sendWebSocketPing(_ payload: [UInt8] = [], to target: Target = .all) {
+        engine.step { brain in brain.send(.ping(payload), target) }
+    }
+
+    /// Sends any event to connections, whether they are subscribed to the channel or not.
+    ///
+    /// - Parameters:
+    ///   - name: the event's name, also one of the protocol's own.
+    ///   - data: the value of `data`, which goes out as a JSON string; nil leaves it out.
+    ///   - channel: the channel's name; nil leaves it out.
+    public func sendEvent(_ name: String, data: String? = "{}", channel: String? = nil, to target: Target = .all) {
+        engine.step { brain in brain.sendEvent(name, data: data, channel: channel, target) }
+    }
+
+    /// Answers subscriptions to a channel in another way than usual; nil, as usual again.
+    public func failSubscriptions(to channel: String, with fault: SubscriptionFault?) {
+        engine.step { brain in brain.failSubscriptions(to: channel, with: fault) }
+    }
+
+    /// Publishes an event to the subscribers of channels, as `POST /apps/{id}/events` does, without HTTP.
+    ///
+    /// - Parameters:
+    ///   - name: the event's name, 1 to 200 bytes.
+    ///   - data: relayed byte for byte; commonly JSON text. Its size is not limited.
+    ///   - channels: the channels' names.
+    ///   - socketID: the connection that does not get it.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where a name breaks the protocol's rules.
+    public func publish(event name: String, data: String, to channels: String..., excluding socketID: String? = nil)
+        throws
+    {
+        let event = try PublishedEvent(name: name, data: data, channels: channels, socketID: socketID)
+        engine.step { brain in brain.publish(event) }
+    }
+}

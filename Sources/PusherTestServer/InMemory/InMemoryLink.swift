@@ -1,0 +1,207 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// A connection of a client to an ``InMemoryServer``: what a WebSocket is to a server that listens.
+///
+/// Calls may be made on any thread, return at once, and reach the server by its event loop. After the link has ended
+/// they do nothing.
+package final class InMemoryLink: Sendable {
+    /// What a client receives, on its event loop. Nothing follows one of the last four, nor ``InMemoryLink/abort()``.
+    package enum Event: Hashable, Sendable {
+        /// The upgrade succeeded; the subprotocol is the one that the answer names.
+        case opened(subprotocol: String?)
+        case text(String)
+        case binary([UInt8])
+        case ping([UInt8])
+        case pong([UInt8])
+        /// Bytes that are no WebSocket frame: a client fails the connection as RFC 6455 has it.
+        case rawBytes([UInt8])
+
+        /// Nobody listens.
+        case unreachable
+        /// The upgrade was answered with this HTTP status.
+        case refused(status: Int)
+        /// The server's close frame, first or in answer. It has been answered already.
+        case closed(code: Int?, reason: String)
+        /// TCP ended without a close frame.
+        case dropped
+    }
+
+    private let server: InMemoryServer
+    private let clientLoop: any EventLoop
+    private let receive: @Sendable (Event) -> Void
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        var connection: ConnectionID?
+        var isBlackHole = false
+        /// The client gets nothing more.
+        var hasClientEnded = false
+        /// The server gets nothing more.
+        var hasServerEnded = false
+        var toClient = Direction<Event>()
+        var toServer = Direction<Input>()
+    }
+
+    /// Messages on their way.
+    private struct Direction<Message: Sendable>: Sendable {
+        var queue = DelayedQueue<Message>()
+        private var lastID = 0
+
+        mutating func append(_ message: Message) -> Int {
+            lastID += 1
+            queue.append(message, id: lastID)
+            return lastID
+        }
+    }
+
+    private enum Input: Sendable {
+        case request(PusherTestServer.Request)
+        case message(ClientMessage)
+        case end
+    }
+
+    init(server: InMemoryServer, clientLoop: any EventLoop, receive: @escaping @Sendable (Event) -> Void) {
+        self.server = server
+        self.clientLoop = clientLoop
+        self.receive = receive
+    }
+
+    // MARK: What the client does
+
+    package func send(_ text: String) { toServer(.message(.text(text))) }
+    package func sendBinary(_ bytes: [UInt8]) { toServer(.message(.binary(bytes))) }
+    package func sendPing(_ payload: [UInt8] = []) { toServer(.message(.ping(payload))) }
+    package func sendPong(_ payload: [UInt8] = []) { toServer(.message(.pong(payload))) }
+
+    /// Sends a close frame. ``Event/closed(code:reason:)`` follows when the server has answered.
+    package func close(code: Int?, reason: String = "") { toServer(.message(.close(code: code, reason: reason))) }
+
+    /// Ends TCP. The client gets no event any more.
+    package func abort() {
+        state.withLockedValue { $0.hasClientEnded = true }
+        toServer(.end)
+        server.remove(self)
+    }
+
+    // MARK: What the network does
+
+    /// Ends TCP for both sides.
+    package func cut() {
+        toClient(.dropped)
+        toServer(.end)
+    }
+
+    /// Loses everything from now on, in both directions, or stops losing it.
+    package func setBlackHole(_ isBlackHole: Bool) {
+        state.withLockedValue { $0.isBlackHole = isBlackHole }
+    }
+
+    func start(_ request: PusherTestServer.Request, fault: InMemoryServer.LinkFault?) {
+        switch fault {
+        case nil: toServer(.request(request))
+        case .unreachable: toClient(.unreachable)
+        case .blackHole: setBlackHole(true)
+        }
+    }
+
+    private func toClient(_ event: Event) {
+        let id = state.withLockedValue { state in state.isBlackHole ? nil : state.toClient.append(event) }
+        guard let id else { return }
+        after(server.latency, on: clientLoop) { self.deliverToClient(id) }
+    }
+
+    private func toServer(_ input: Input) {
+        let id = state.withLockedValue { state in state.isBlackHole ? nil : state.toServer.append(input) }
+        guard let id else { return }
+        after(server.latency, on: server.engine.eventLoop) { self.deliverToServer(id) }
+    }
+
+    private func after(_ latency: Duration, on eventLoop: any EventLoop, _ body: @escaping @Sendable () -> Void) {
+        if latency > .zero {
+            eventLoop.scheduleTask(in: TimeAmount(latency), body)
+        } else {
+            eventLoop.execute(body)
+        }
+    }
+
+    // MARK: Deliveries
+
+    private func deliverToClient(_ id: Int) {
+        let events = state.withLockedValue { $0.toClient.queue.markDue(id) }
+        for event in events {
+            let isWanted = state.withLockedValue { state in
+                defer { if event.isLast { state.hasClientEnded = true } }
+                return !state.hasClientEnded
+            }
+            guard isWanted else { return }
+            if case .closed(let code, let reason) = event { close(code: code, reason: reason) }
+            receive(event)
+            if event.isLast, case .closed = event { continue }
+            if event.isLast { server.remove(self) }
+        }
+    }
+
+    private func deliverToServer(_ id: Int) {
+        let inputs = state.withLockedValue { $0.toServer.queue.markDue(id) }
+        for input in inputs { deliver(input) }
+    }
+
+    private func deliver(_ input: Input) {
+        let (connection, hasEnded) = state.withLockedValue { ($0.connection, $0.hasServerEnded) }
+        guard !hasEnded else { return }
+        switch input {
+        case .request(let request):
+            server.engine.connectionRequested(request, link: self) { id in
+                self.state.withLockedValue { $0.connection = id }
+            }
+        case .message(let message):
+            if let connection { server.engine.received(message, on: connection) }
+        case .end:
+            endServerSide()
+        }
+    }
+
+    private func endServerSide() {
+        let connection = state.withLockedValue { state -> ConnectionID? in
+            guard !state.hasServerEnded else { return nil }
+            state.hasServerEnded = true
+            return state.connection
+        }
+        if let connection { server.engine.connectionEnded(connection) }
+        server.remove(self)
+    }
+}
+
+extension InMemoryLink: ServerLink {
+    package func accept(subprotocol: String?) { toClient(.opened(subprotocol: subprotocol)) }
+    package func refuse(status: Int, body: String) { toClient(.refused(status: status)) }
+
+    package func send(_ frame: OutgoingFrame) {
+        switch frame {
+        case .text(let text): toClient(.text(text))
+        case .binary(let bytes): toClient(.binary(bytes))
+        case .ping(let payload): toClient(.ping(payload))
+        case .pong(let payload): toClient(.pong(payload))
+        case .rawBytes(let bytes): toClient(.rawBytes(bytes))
+        case .close(let code, let reason): toClient(.closed(code: code, reason: reason))
+        }
+    }
+
+    package func end() {
+        toClient(.dropped)
+        server.engine.eventLoop.execute { self.endServerSide() }
+    }
+
+    package func flush() {}
+}
+
+extension InMemoryLink.Event {
+    /// True where nothing follows.
+    package var isLast: Bool {
+        switch self {
+        case .unreachable, .refused, .closed, .dropped: true
+        case .opened, .text, .binary, .ping, .pong, .rawBytes: false
+        }
+    }
+}

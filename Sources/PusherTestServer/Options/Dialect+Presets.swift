@@ -1,0 +1,72 @@
+extension PusherTestServer.Dialect {
+    /// Pusher's own service.
+    public static let pusher = Self()
+
+    /// soketi 1.6 (Node.js).
+    public static let soketi = Self {
+        $0.subscriptionSucceededData = .missing
+        $0.pongData = .object
+        $0.refusal = .errorThenClose
+        $0.duplicateSubscription = .success
+        $0.reportsUnknownUnsubscription = false
+        $0.subscriptionRefusal = .subscriptionError
+    }
+
+    /// Laravel Reverb 1.10 (PHP).
+    public static let reverb = Self {
+        $0.pingData = .missing
+        $0.pongData = .missing
+        $0.errorEncoding = .string
+        $0.refusal = .errorThenDrop
+        $0.duplicateSubscription = .success
+        $0.reportsUnknownUnsubscription = false
+        $0.subscriptionRefusal = .unauthorized
+        $0.invalidMessageCode = 4200
+        $0.escaping = .slashes
+    }
+
+    /// pylon 0.2 (Rust).
+    public static let pylon = Self {
+        $0.subscriptionSucceededData = .emptyString
+        $0.pongData = .object
+        $0.refusal = .errorThenClose
+        $0.duplicateSubscription = .nothing
+        $0.reportsUnknownUnsubscription = false
+        $0.subscriptionRefusal = .subscriptionError
+    }
+
+    /// ipe (Go).
+    public static let ipe = Self {
+        $0.refusal = .errorThenDrop
+        $0.duplicateSubscription = .success
+        $0.reportsUnknownUnsubscription = false
+        $0.escaping = .angleBrackets
+        $0.appendsNewline = true
+    }
+
+    /// poxa 1.3 (Elixir).
+    public static let poxa = Self {
+        $0.subscriptionSucceededData = .object
+        $0.pongData = .object
+        $0.duplicateSubscription = .success
+        $0.reportsUnknownUnsubscription = false
+    }
+
+    /// slanger 0.6 (Ruby).
+    public static let slanger = Self {
+        $0.errorEncoding = .string
+        $0.missingCode = .absent
+    }
+
+    /// pusher-fake 6.1 (Ruby).
+    public static let pusherFake = Self {
+        $0.duplicateSubscription = .success
+        $0.reportsUnknownUnsubscription = false
+        $0.subscriptionRefusal = .internalSubscriptionError
+    }
+
+    private init(_ change: (inout Self) -> Void) {
+        self.init()
+        change(&self)
+    }
+}

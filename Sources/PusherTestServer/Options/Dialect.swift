@@ -1,0 +1,104 @@
+extension PusherTestServer {
+    /// How a server words its messages: servers of this protocol differ, and a client has to live with all of them.
+    ///
+    /// Take one of the presets, such as ``pusher`` or ``soketi``, and change what you need.
+    public struct Dialect: Hashable, Sendable {
+        /// How `data` is written that has nothing to say.
+        public enum EmptyData: Hashable, Sendable, CaseIterable {
+            /// There is no `data`.
+            case missing
+            /// `"data":{}`
+            case object
+            /// `"data":"{}"`
+            case string
+            /// `"data":""`
+            case emptyString
+        }
+
+        /// How the `data` of `pusher:error` is written.
+        public enum ErrorEncoding: Hashable, Sendable, CaseIterable {
+            /// `"data":{"code":4001,…}`
+            case object
+            /// `"data":"{\"code\":4001,…}"`
+            case string
+        }
+
+        /// How an error without a code is written.
+        public enum MissingCode: Hashable, Sendable, CaseIterable {
+            /// `"code":null`
+            case null
+            /// There is no `code`.
+            case absent
+        }
+
+        /// How the server ends a connection that it refuses, for example for an unknown key.
+        public enum Refusal: Hashable, Sendable, CaseIterable {
+            /// A close frame with the code.
+            case close
+            /// `pusher:error` with the code, then a close frame with it.
+            case errorThenClose
+            /// `pusher:error` with the code, then the end of TCP without a close frame.
+            case errorThenDrop
+        }
+
+        /// What a subscription to a channel gets that the connection is subscribed to already.
+        public enum DuplicateSubscription: Hashable, Sendable, CaseIterable {
+            /// `pusher:error`: "Existing subscription to channel …".
+            case error
+            /// `pusher_internal:subscription_succeeded` once more.
+            case success
+            /// No answer.
+            case nothing
+        }
+
+        /// How a subscription is refused.
+        public enum SubscriptionRefusal: Hashable, Sendable, CaseIterable {
+            /// `pusher:error` without a code; the channel's name stands in the message only.
+            case error
+            /// `pusher:error` 4009 "Connection is unauthorized", which says nothing of the channel.
+            case unauthorized
+            /// `pusher:subscription_error` on the channel, with `type`, `error` and `status`.
+            case subscriptionError
+            /// `pusher_internal:subscription_error` on the channel, with `"data":"{}"`.
+            case internalSubscriptionError
+        }
+
+        /// Characters that the server writes as escapes although JSON does not ask for it.
+        public enum Escaping: Hashable, Sendable, CaseIterable {
+            /// Nothing beyond what JSON asks for.
+            case none
+            /// `/` as `\/`.
+            case slashes
+            /// `<` and `>` as `\u003c` and `\u003e`.
+            case angleBrackets
+        }
+
+        /// The `data` of `pusher_internal:subscription_succeeded` on channels without members. Default: a string.
+        public var subscriptionSucceededData = EmptyData.string
+        /// The `data` of the server's `pusher:ping`. Default: a string.
+        public var pingData = EmptyData.string
+        /// The `data` of `pusher:pong`. Default: a string.
+        public var pongData = EmptyData.string
+        /// The `data` of `pusher:error`. Default: an object.
+        public var errorEncoding = ErrorEncoding.object
+        /// How errors without a code are written. Default: `null`.
+        public var missingCode = MissingCode.null
+        /// How connections are refused. Default: by a close frame.
+        public var refusal = Refusal.close
+        /// The answer to a second subscription. Default: an error.
+        public var duplicateSubscription = DuplicateSubscription.error
+        /// Whether unsubscribing from a channel without a subscription is answered with `pusher:error`. Default: true.
+        public var reportsUnknownUnsubscription = true
+        /// How subscriptions are refused. Default: by `pusher:error`.
+        public var subscriptionRefusal = SubscriptionRefusal.error
+        /// The code of the error that answers a message which cannot be understood. Default: nil.
+        public var invalidMessageCode: Int?
+        /// Characters that are escaped without need. Default: none.
+        public var escaping = Escaping.none
+        /// Whether a newline follows each message. Default: false.
+        public var appendsNewline = false
+
+        /// Pusher's dialect.
+        public init() {}
+    }
+}

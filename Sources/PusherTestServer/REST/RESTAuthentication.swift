@@ -1,0 +1,48 @@
+import PusherProtocol
+
+/// Why a request to the REST API is not obeyed.
+struct RESTFailure: Error, Hashable, Sendable {
+    let status: Int
+    let message: String
+
+    static func badRequest(_ message: String) -> Self { Self(status: 400, message: message) }
+    static func unauthorized(_ message: String) -> Self { Self(status: 401, message: message) }
+    static func notFound(_ message: String) -> Self { Self(status: 404, message: message) }
+    static func tooLarge(_ message: String) -> Self { Self(status: 413, message: message) }
+}
+
+/// The signature of requests to the REST API.
+enum RESTAuthentication {
+    /// How far a request's time may be off, in seconds.
+    static let maximumClockDifference = 600
+
+    static func check(
+        _ request: PusherTestServer.Request,
+        application: PusherTestServer.Application,
+        now: Int
+    ) throws(RESTFailure) {
+        let parameters = request.parameters
+        guard let key = parameters["auth_key"] else { throw .unauthorized("auth_key is missing") }
+        guard key == application.key else { throw .unauthorized("auth_key \(key) is not that of the app") }
+        guard parameters["auth_version"] == "1.0" else { throw .unauthorized("auth_version must be 1.0") }
+        guard let timestamp = parameters["auth_timestamp"].flatMap({ Int($0) }) else {
+            throw .unauthorized("auth_timestamp must be the time in whole seconds since 1970")
+        }
+        let (difference, overflow) = now.subtractingReportingOverflow(timestamp)
+        guard !overflow, difference.magnitude <= maximumClockDifference else {
+            throw .unauthorized("auth_timestamp \(timestamp) is more than \(maximumClockDifference) s off \(now)")
+        }
+        if !request.body.isEmpty {
+            guard let digest = parameters["body_md5"] else { throw .unauthorized("body_md5 is missing") }
+            guard digest.lowercased() == Signature.md5(request.body) else {
+                throw .unauthorized("body_md5 is not the MD5 of the body")
+            }
+        }
+        guard let signature = parameters["auth_signature"] else { throw .unauthorized("auth_signature is missing") }
+        let signed = request.parameterList.filter { $0.name != "auth_signature" }
+        let text = StringToSign.restRequest(method: request.method, path: request.path, parameters: signed)
+        guard Signature.isValid(signature, for: text, secret: application.secret) else {
+            throw .unauthorized("auth_signature is not that of: \(text)")
+        }
+    }
+}

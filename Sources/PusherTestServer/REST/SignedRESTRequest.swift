@@ -1,0 +1,78 @@
+import PusherProtocol
+
+/// A request to Pusher's REST API, signed for an application: send it with any HTTP client.
+///
+/// ```swift
+/// let request = server.publishRequest(event: "flash", data: "{}", to: ["news"])
+/// var http = URLRequest(url: URL(string: server.httpURL + request.pathAndQuery)!)
+/// http.httpMethod = request.method
+/// http.httpBody = Data(request.body.utf8)
+/// ```
+public struct SignedRESTRequest: Hashable, Sendable {
+    /// The method, in upper case.
+    public let method: String
+    /// The path and the query with the signature in it, percent-encoded.
+    public let pathAndQuery: String
+    /// The body to send; empty for none.
+    public let body: String
+
+    /// Signs a request.
+    ///
+    /// - Parameters:
+    ///   - method: for example `POST`.
+    ///   - path: the path without a query, for example `/apps/1/events`.
+    ///   - parameters: the query's parameters, not percent-encoded, without those of the signature.
+    ///   - body: the body; empty, the default, for none.
+    ///   - application: whose key and secret sign the request.
+    ///   - timestamp: the time in whole seconds since 1970; nil, the default, takes the clock's.
+    public init(
+        method: String,
+        path: String,
+        parameters: [String: String] = [:],
+        body: String = "",
+        application: PusherTestServer.Application,
+        timestamp: Int? = nil
+    ) {
+        var signed = parameters.map { (name: $0.key, value: $0.value) }
+        signed.append(("auth_key", application.key))
+        signed.append(("auth_timestamp", String(timestamp ?? SystemTime.unixSeconds)))
+        signed.append(("auth_version", "1.0"))
+        if !body.isEmpty { signed.append(("body_md5", Signature.md5(Array(body.utf8)))) }
+        signed.sort { $0.name < $1.name }
+        let text = StringToSign.restRequest(method: method, path: path, parameters: signed)
+        signed.append(("auth_signature", Signature.hmac(text, secret: application.secret)))
+        let query = signed.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }
+        self.method = method.uppercased()
+        self.pathAndQuery = path + "?" + query.joined(separator: "&")
+        self.body = body
+    }
+}
+
+extension PusherTestServer {
+    /// A signed request that publishes an event through this server's REST API: see ``httpURL``.
+    ///
+    /// - Parameters:
+    ///   - name: the event's name.
+    ///   - data: what subscribers get, byte for byte; commonly JSON text.
+    ///   - channels: the channels' names, 1 to 100.
+    ///   - socketID: the connection that does not get it.
+    public func publishRequest(
+        event name: String,
+        data: String,
+        to channels: [String],
+        excluding socketID: String? = nil
+    ) -> SignedRESTRequest {
+        var body: [String: JSONValue] = [
+            "name": .string(name),
+            "data": .string(data),
+            "channels": .array(channels.map { .string($0) }),
+        ]
+        if let socketID { body["socket_id"] = .string(socketID) }
+        return SignedRESTRequest(
+            method: "POST",
+            path: "/apps/\(options.application.id)/events",
+            body: JSONValue.object(body).jsonText,
+            application: options.application
+        )
+    }
+}

@@ -1,0 +1,26 @@
+extension PusherTestServer {
+    /// The records of a server; see ``PusherTestServer/recordSequence``.
+    public struct RecordSequence: AsyncSequence, Sendable {
+        /// What the sequence consists of.
+        public typealias Element = Record
+
+        let engine: ServerEngine
+
+        /// Begins with the oldest record that is kept.
+        public func makeAsyncIterator() -> Iterator { Iterator(engine: engine) }
+
+        /// Reads the records one by one.
+        public struct Iterator: AsyncIteratorProtocol {
+            let engine: ServerEngine
+            var index = 0
+
+            /// The next record, as soon as there is one; nil once the task is cancelled.
+            public mutating func next() async -> Record? {
+                let start = index
+                let record = try? await engine.wait(timeout: nil, for: "a record") { engine.record(from: start) }
+                if let record { index = record.index + 1 }
+                return record
+            }
+        }
+    }
+}

@@ -1,0 +1,60 @@
+extension PusherTestServer {
+    /// An HTTP request as the server received it: the one that opens a WebSocket, or one to the REST API.
+    public struct Request: Hashable, Sendable {
+        /// One header field.
+        public struct Header: Hashable, Sendable {
+            /// The name, as it was sent.
+            public var name: String
+            /// The value.
+            public var value: String
+
+            /// Makes a header field.
+            public init(name: String, value: String) {
+                self.name = name
+                self.value = value
+            }
+        }
+
+        /// The method, in upper case.
+        public var method: String
+        /// The path as it was sent, without the query.
+        public var path: String
+        /// The query as it was sent, without its question mark; empty where there is none.
+        public var query: String
+        /// The header fields, in their order.
+        public var headers: [Header]
+        /// The body.
+        public var body: [UInt8]
+
+        /// Makes a request.
+        /// - Parameter target: the path, with a query or without.
+        public init(method: String = "GET", target: String, headers: [Header] = [], body: [UInt8] = []) {
+            self.method = method.uppercased()
+            let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+            self.path = parts.first.map(String.init) ?? ""
+            self.query = parts.count > 1 ? String(parts[1]) : ""
+            self.headers = headers
+            self.body = body
+        }
+
+        /// The body as text; what is not UTF-8 becomes U+FFFD.
+        public var bodyText: String { String(decoding: body, as: UTF8.self) }
+
+        /// The query's parameters, percent-decoded. Of a parameter that stands twice, the last one counts.
+        public var parameters: [String: String] {
+            Dictionary(parameterList.map { ($0.name, $0.value) }) { _, last in last }
+        }
+
+        /// The value of the first header field of that name, in any case.
+        public func header(_ name: String) -> String? {
+            headers.first { $0.name.lowercased() == name.lowercased() }?.value
+        }
+
+        var parameterList: [(name: String, value: String)] {
+            query.split(separator: "&").map { pair in
+                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+                return (PercentEncoding.decode(parts[0]), parts.count > 1 ? PercentEncoding.decode(parts[1]) : "")
+            }
+        }
+    }
+}

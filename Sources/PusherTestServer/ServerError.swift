@@ -1,0 +1,41 @@
+extension PusherTestServer {
+    /// What the server's methods throw.
+    public struct ServerError: Error, Sendable, CustomStringConvertible {
+        /// What kind of error it is. New codes may come: keep a `default` when you switch over them.
+        public struct Code: RawRepresentable, Hashable, Sendable {
+            /// The code's name, as it is printed.
+            public let rawValue: String
+
+            /// Makes a code from its name.
+            public init(rawValue: String) { self.rawValue = rawValue }
+
+            /// The address could not be bound.
+            public static let bindFailed = Self(rawValue: "bindFailed")
+            /// The certificate chain or its key is not readable, or they do not belong together.
+            public static let invalidCertificate = Self(rawValue: "invalidCertificate")
+            /// What was waited for did not happen in time.
+            public static let timeout = Self(rawValue: "timeout")
+            /// The event or one of the channels breaks the protocol's rules.
+            public static let invalidEvent = Self(rawValue: "invalidEvent")
+        }
+
+        /// What kind of error it is.
+        public var code: Code
+        /// What was wrong, with the value at fault.
+        public var message: String
+        /// The error underneath, where there is one.
+        public var cause: (any Error)?
+
+        /// Makes an error.
+        public init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+            self.code = code
+            self.message = message
+            self.cause = cause
+        }
+
+        /// The code, the message and the cause.
+        public var description: String {
+            "\(code.rawValue): \(message)" + (cause.map { " (\($0))" } ?? "")
+        }
+    }
+}
