@@ -6,13 +6,13 @@
 #                                      starts that server in a directory of its own, on a free port, prints the summary
 #                                      and exits with its status
 #
-# More settings: AGENT (PusherClient), CONFIGURATION (release), CASES (the server's default),
+# More settings: AGENT (PusherClient), CONFIGURATION (debug), CASES (the server's default),
 # DIR (a directory that keeps the server and its reports; a temporary one by default).
 set -euo pipefail
 
 root=$(cd "$(dirname "$0")/../.." && pwd)
 agent=${AGENT:-PusherClient}
-configuration=${CONFIGURATION:-release}
+configuration=${CONFIGURATION:-debug}
 
 if [ -z "${URL:-}" ] && [ ! -f "${AUTOBAHN:-}" ]; then
     sed -n '2,10s/^# \{0,1\}//p' "$0" >&2

@@ -64,12 +64,12 @@ public struct DecodedEventSequence<Value: Decodable & Sendable>: AsyncSequence, 
 
     /// Gives one value after the other.
     public struct AsyncIterator: AsyncIteratorProtocol {
-        let base: EventSequence<PusherEvent>.AsyncIterator
+        var base: EventSequence<PusherEvent>.AsyncIterator
         let decoder: JSONDecoder
         let engine: ClientEngine
 
         /// The next value; nil at the end, and when the task is cancelled.
-        public func next() async -> Value? {
+        public mutating func next() async -> Value? {
             while let event = await base.next() {
                 if let value = engine.decode(event, as: Value.self, decoder: decoder) { return value }
             }

@@ -33,7 +33,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
         fileprivate let registration: Registration
 
         /// The next element; nil at the end, and when the task is cancelled.
-        public func next() async -> Element? { await buffer.next() }
+        public mutating func next() async -> Element? { await buffer.next() }
     }
 }
 

@@ -74,7 +74,7 @@ package struct UpgradeResponseReader: Sendable {
         guard parts.count >= 2, parts[0].utf8.count == 8, parts[1].utf8.count == 3, let status = Int(parts[1]),
             (100...999).contains(status)
         else { throw malformed("it does not start with an HTTP status") }
-        guard status == 101 || status / 100 != 1 else {
+        guard status / 100 == 1 else {
             let reason = parts.count > 2 ? " " + parts[2].prefix(100).filter { $0.isASCII && !$0.isNewline } : ""
             throw PusherClientError(
                 .upgradeFailed,

@@ -1,0 +1,83 @@
+import NIOCore
+import NIOPosix
+import PusherClient
+
+/// A connection of the transport, and what it reports, in a form that can be compared.
+final class SocketUnderTest {
+    enum Event: Equatable, Sendable {
+        case opened
+        case text(String)
+        case binary([UInt8])
+        case activity
+        case readComplete
+        case closed(TransportClosure)
+
+        /// Without the code, the error of the end.
+        var error: PusherClientError.Code? {
+            if case .closed(let closure) = self { closure.error?.code } else { nil }
+        }
+
+        var message: String {
+            if case .closed(let closure) = self { closure.error?.message ?? "" } else { "" }
+        }
+    }
+
+    let eventLoop: any EventLoop
+    let connection: WebSocketConnection
+    private var events: AsyncStream<Event>.Iterator
+    private let continuation: AsyncStream<Event>.Continuation
+
+    init(
+        _ request: TransportRequest,
+        options: WebSocketTransport.Options = .init(),
+        transport: WebSocketTransport? = nil
+    ) throws {
+        let (stream, continuation) = AsyncStream.makeStream(of: Event.self)
+        self.events = stream.makeAsyncIterator()
+        self.continuation = continuation
+        self.eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        self.connection = try (transport ?? WebSocketTransport(options)).connect(to: request, on: eventLoop) { event in
+            switch event {
+            case .opened: continuation.yield(.opened)
+            case .text(let bytes): continuation.yield(.text(String(buffer: bytes)))
+            case .binary(let bytes): continuation.yield(.binary(Array(bytes.readableBytesView)))
+            case .activity: continuation.yield(.activity)
+            case .readComplete: continuation.yield(.readComplete)
+            case .closed(let closure): continuation.yield(.closed(closure))
+            }
+        }
+    }
+
+    /// Plain WebSocket on loopback.
+    convenience init(port: Int, options: WebSocketTransport.Options = .init()) throws {
+        try self.init(
+            TransportRequest(host: "127.0.0.1", port: port, useTLS: false, path: "/app/key?protocol=7"),
+            options: options
+        )
+    }
+
+    func next() async -> Event? {
+        await events.next(isolation: #isolation)
+    }
+
+    /// The next event that is neither activity nor the end of a read.
+    func nextOutcome() async -> Event? {
+        while let event = await next() {
+            if event != .activity, event != .readComplete { return event }
+        }
+        return nil
+    }
+
+    func perform<Result: Sendable>(_ call: @escaping @Sendable (WebSocketConnection) -> Result) async throws -> Result {
+        try await eventLoop.submit { [connection] in call(connection) }.get()
+    }
+
+    /// Ends the connection, and gives what was reported and not taken until now.
+    func abort() async throws -> [Event] {
+        try await perform { $0.abort() }
+        continuation.finish()
+        var rest: [Event] = []
+        while let event = await next() { rest.append(event) }
+        return rest
+    }
+}

@@ -1,0 +1,62 @@
+import Crypto
+import Foundation
+import NIOSSL
+import SwiftASN1
+import X509
+
+/// An authority made for one test, and a server's certificate from it.
+struct TestCertificates {
+    /// The authority's certificate.
+    let rootPEM: String
+    /// For a server that shows the certificate.
+    let serverContext: NIOSSLContext
+
+    /// The names are those of hosts or, in their four bytes, those of addresses.
+    init(hosts: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], isExpired: Bool = false) throws {
+        let now = Date()
+        let day: TimeInterval = 86_400
+        let authorityKey = Certificate.PrivateKey(P256.Signing.PrivateKey())
+        let authorityName = try DistinguishedName { CommonName("Authority \(UUID().uuidString)") }
+        let authority = try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: authorityKey.publicKey,
+            notValidBefore: now - 30 * day,
+            notValidAfter: now + 30 * day,
+            issuer: authorityName,
+            subject: authorityName,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: Certificate.Extensions {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
+                Critical(KeyUsage(keyCertSign: true))
+            },
+            issuerPrivateKey: authorityKey
+        )
+        let serverKey = P256.Signing.PrivateKey()
+        let names: [GeneralName] =
+            hosts.map { .dnsName($0) } + addresses.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) }
+        let server = try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: Certificate.PrivateKey(serverKey).publicKey,
+            notValidBefore: now - 20 * day,
+            notValidAfter: isExpired ? now - 10 * day : now + 20 * day,
+            issuer: authorityName,
+            subject: DistinguishedName { CommonName("server") },
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: Certificate.Extensions {
+                SubjectAlternativeNames(names)
+                try ExtendedKeyUsage([.serverAuth])
+            },
+            issuerPrivateKey: authorityKey
+        )
+        self.rootPEM = try authority.serializeAsPEM().pemString
+        let chain = try NIOSSLCertificate.fromPEMBytes(Array(server.serializeAsPEM().pemString.utf8))
+        self.serverContext = try NIOSSLContext(
+            configuration: .makeServerConfiguration(
+                certificateChain: chain.map { .certificate($0) },
+                privateKey: .privateKey(NIOSSLPrivateKey(bytes: Array(serverKey.pemRepresentation.utf8), format: .pem))
+            )
+        )
+    }
+}

@@ -1,0 +1,92 @@
+import NIOCore
+import NIOPosix
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("Aborting a WebSocket", .timeLimit(.minutes(1)))
+struct WebSocketAbortTests {
+    /// How many turns of the event loop pass before the abort: from before anything has begun until after the upgrade.
+    static let turns = Array(0...24)
+
+    // The scripted server returns only when each of its connections has ended, so that none can survive.
+
+    @Test("over TCP, at any time", arguments: turns)
+    func plain(turns: Int) async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            try await abort(.init(host: "127.0.0.1", port: port, useTLS: false, path: "/"), after: turns)
+        }
+    }
+
+    @Test("while a name is looked up, and while its addresses are tried", arguments: turns)
+    func hostName(turns: Int) async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            try await abort(.init(host: "localhost", port: port, useTLS: false, path: "/"), after: turns)
+        }
+    }
+
+    @Test("over TLS, at any time", arguments: turns)
+    func secured(turns: Int) async throws {
+        let certificates = try TestCertificates()
+        let transport = try WebSocketTransport(.init(tls: .init(trustRoots: .only(pem: certificates.rootPEM))))
+        try await withScriptedServer(tls: certificates.serverContext) { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            try await abort(
+                .init(host: "127.0.0.1", port: port, useTLS: true, path: "/"),
+                transport: transport,
+                after: turns
+            )
+        }
+    }
+
+    @Test("with a server that accepts and says nothing", arguments: [true, false])
+    func silentServer(useTLS: Bool) async throws {
+        let (accepted, continuation) = AsyncStream.makeStream(of: Void.self)
+        try await withScriptedServer { peer in
+            continuation.yield()
+            await peer.readToEnd()
+        } _: { port in
+            let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: useTLS, path: "/"))
+            for await _ in accepted.prefix(1) {}
+            #expect(try await socket.abort() == [])
+        }
+    }
+
+    @Test("twice, and with every other call after it")
+    func afterAbort() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            let socket = try SocketUnderTest(port: port)
+            #expect(await socket.nextOutcome() == .opened)
+            let unsent = socket.eventLoop.makePromise(of: Void.self)
+            try await socket.perform {
+                $0.abort()
+                $0.abort()
+                $0.close(code: .normalClosure, reason: "")
+                $0.sendPing()
+                $0.send("late", promise: unsent)
+                $0.flush()
+            }
+            await #expect(throws: PusherClientError.self) { try await unsent.futureResult.get() }
+            #expect(try await socket.abort().filter { $0 != .readComplete } == [])
+        }
+    }
+
+    private func abort(_ request: TransportRequest, transport: WebSocketTransport? = nil, after turns: Int) async throws
+    {
+        let socket = try SocketUnderTest(request, transport: transport)
+        for _ in 0..<turns { try await socket.perform { _ in } }
+        let events = try await socket.abort()
+        #expect(events.allSatisfy { $0 == .opened || $0 == .readComplete })
+    }
+}
