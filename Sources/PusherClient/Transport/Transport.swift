@@ -23,9 +23,6 @@ package protocol TransportConnection: Sendable {
     /// the operating system, and fails where the socket is not open.
     func send(_ text: String, promise: EventLoopPromise<Void>?)
 
-    /// Writes a WebSocket ping.
-    func sendPing()
-
     /// Sends what was written since the last flush.
     func flush()
 

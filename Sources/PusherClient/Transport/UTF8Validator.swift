@@ -53,37 +53,53 @@ package struct UTF8Validator: Sendable {
     private static func skipWholeCharacters(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var index = start
         let count = bytes.count
-        while true {
-            while index &+ 8 <= count,
-                bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self) & 0x8080_8080_8080_8080 == 0
-            {
-                index &+= 8
+        while index &+ 16 <= count {
+            let first = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            let second = bytes.loadUnaligned(fromByteOffset: index &+ 8, as: UInt64.self)
+            if (first | second) & 0x8080_8080_8080_8080 == 0 {
+                index &+= 16
+                continue
             }
-            while index < count, bytes[index] < 0x80 { index &+= 1 }
-            guard index &+ 4 <= count else { return index }
-            let word = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self))
-            let length = Self.length(ofCharacterIn: word)
-            guard length > 0 else { return index }
-            index &+= length
+            let beyondASCII = UInt64(littleEndian: first) & 0x8080_8080_8080_8080
+            guard beyondASCII != 0 else {
+                index &+= 8
+                continue
+            }
+            index &+= beyondASCII.trailingZeroBitCount >> 3
+            // Such characters mostly come in a row. Each kind goes on by itself, so that the processor can foresee where
+            // the next one begins.
+            repeat {
+                let word = UInt32(littleEndian: bytes.loadUnaligned(fromByteOffset: index, as: UInt32.self))
+                if isThreeBytes(word) {
+                    index &+= 3
+                } else if isTwoBytes(word) {
+                    index &+= 2
+                } else if isFourBytes(word) {
+                    index &+= 4
+                } else {
+                    return index
+                }
+            } while index &+ 4 <= count && bytes[index] >= 0x80
         }
+        return index
     }
 
-    /// How many of the word's bytes (the first is the lowest) are a character beyond ASCII; 0 for none.
+    // Each test of a word, whose first byte is the lowest, masks the marker bits of the lead byte and its continuation
+    // bytes, then the payload bits that tell an overlong form, a surrogate or a value beyond U+10FFFF.
+
     @inline(__always)
-    private static func length(ofCharacterIn word: UInt32) -> Int {
-        // Each test masks the marker bits of a lead byte and its continuation bytes, then the payload bits that tell
-        // an overlong form, a surrogate or a value beyond U+10FFFF.
-        if word & 0x00C0_C0F0 == 0x0080_80E0 {
-            let leading = word & 0x200F
-            return leading != 0 && leading != 0x200D ? 3 : 0
-        }
-        if word & 0x0000_C0E0 == 0x0000_80C0 {
-            return word & 0x1E != 0 ? 2 : 0
-        }
-        if word & 0xC0C0_C0F8 == 0x8080_80F0 {
-            let leading = word & 0x3007
-            return leading != 0 && (leading & 0x0007 < 4 || leading == 4) ? 4 : 0
-        }
-        return 0
+    private static func isTwoBytes(_ word: UInt32) -> Bool {
+        word & 0x0000_C0E0 == 0x0000_80C0 && word & 0x1E != 0
+    }
+
+    @inline(__always)
+    private static func isThreeBytes(_ word: UInt32) -> Bool {
+        word & 0x00C0_C0F0 == 0x0080_80E0 && word & 0x200F != 0 && word & 0x200F != 0x200D
+    }
+
+    @inline(__always)
+    private static func isFourBytes(_ word: UInt32) -> Bool {
+        word & 0xC0C0_C0F8 == 0x8080_80F0 && word & 0x3007 != 0
+            && (word & 0x0007 < 4 || word & 0x3007 == 4)
     }
 }

@@ -84,6 +84,7 @@ package final class WebSocketConnection: TransportConnection {
         session.value.send(promise) { WebSocketFrameWriter.frame(.binary, bytes, allocator: $0) }
     }
 
+    /// Writes a WebSocket ping.
     package func sendPing() {
         session.value.send(nil) { WebSocketFrameWriter.frame(.ping, ByteBuffer(), allocator: $0) }
     }

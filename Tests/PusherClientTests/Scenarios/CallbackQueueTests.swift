@@ -1,4 +1,5 @@
 import Dispatch
+import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import PusherTestServer
@@ -27,7 +28,7 @@ struct CallbackQueueTests {
         for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
         await world.runUntil { received.count == 100 }
         #expect(received.elements == (0..<100).map { "\($0)" })
-        #expect(isOnQueue.elements.allSatisfy(\.self))
+        #expect(isOnQueue.elements.allSatisfy { $0 })
     }
 
     @Test("callbacks run on the main queue by default")

@@ -34,7 +34,7 @@ struct WebSocketAbortTests {
     @Test("over TLS, at any time", arguments: turns)
     func secured(turns: Int) async throws {
         let certificates = try TestCertificates()
-        let transport = try WebSocketTransport(.init(tls: .init(trustRoots: .only(pem: certificates.rootPEM))))
+        let transport = WebSocketTransport(.init(tls: .init(trustRoots: .only(pem: certificates.rootPEM))))
         try await withScriptedServer(tls: certificates.serverContext) { peer in
             try await peer.acceptUpgrade()
             await peer.readToEnd()

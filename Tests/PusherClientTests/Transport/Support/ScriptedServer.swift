@@ -15,6 +15,8 @@ func withScriptedServer(
 ) async throws {
     let (accepted, acceptance) = AsyncStream.makeStream(of: AcceptedConnection.self)
     let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        // The same on every machine, and small, so that a script which does not read is soon felt.
+        .childChannelOption(.socketOption(.so_rcvbuf), value: 65_536)
         .childChannelInitializer { channel in
             channel.eventLoop.makeCompletedFuture {
                 let (bytes, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)

@@ -36,7 +36,7 @@ final class SocketUnderTest {
         self.events = stream.makeAsyncIterator()
         self.continuation = continuation
         self.eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-        self.connection = try (transport ?? WebSocketTransport(options)).connect(to: request, on: eventLoop) { event in
+        self.connection = (transport ?? WebSocketTransport(options)).connect(to: request, on: eventLoop) { event in
             switch event {
             case .opened: continuation.yield(.opened)
             case .text(let bytes): continuation.yield(.text(String(buffer: bytes)))
