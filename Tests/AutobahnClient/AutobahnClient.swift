@@ -20,7 +20,7 @@ struct AutobahnClient {
         var description: String
     }
 
-    /// Runs every case, and says which of them did not come to an end.
+    /// Runs every case, prints how the server judges them, and says which did not come to a good end.
     func run(agent: String, secondsPerCase: Int) async throws -> [String] {
         guard let agent = agent.addingPercentEncoding(withAllowedCharacters: .alphanumerics) else {
             throw Trouble(description: "the agent's name cannot be part of a URL")
@@ -30,15 +30,35 @@ struct AutobahnClient {
             throw Trouble(description: "the server did not tell the number of its cases")
         }
         var failures: [String] = []
+        var counts: [String: Int] = [:]
         for number in stride(from: 1, through: count, by: 1) {
             do {
-                _ = try await visit("/runCase?case=\(number)&agent=\(agent)", echo: true, limit: limit)
+                let query = "case=\(number)&agent=\(agent)"
+                _ = try await visit("/runCase?\(query)", echo: true, limit: limit)
+                let status = try await visit("/getCaseStatus?\(query)", echo: false, limit: limit)
+                let behavior = try Self.field("behavior", status)
+                counts[behavior, default: 0] += 1
+                guard !Self.goodBehaviors.contains(behavior) else { continue }
+                let info = try await visit("/getCaseInfo?case=\(number)", echo: false, limit: limit)
+                failures.append("case \(try Self.field("id", info)): \(behavior)")
             } catch {
                 failures.append("case number \(number): \(error)")
             }
         }
         _ = try await visit("/updateReports?agent=\(agent)", echo: false, limit: limit)
+        let summary = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        print("\(count) cases: \(summary)")
         return failures
+    }
+
+    private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL", "UNIMPLEMENTED"]
+
+    private static func field(_ name: String, _ json: String?) throws -> String {
+        let object = try JSONSerialization.jsonObject(with: Data((json ?? "").utf8))
+        guard let value = (object as? [String: Any])?[name] as? String else {
+            throw Trouble(description: "the server's answer has no '\(name)'")
+        }
+        return value
     }
 
     /// Opens the path, waits for the connection's end, and gives the last text that came.

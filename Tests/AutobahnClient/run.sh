@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs the Autobahn conformance suite against the WebSocket transport.
 #
-#   URL=ws://HOST:PORT run.sh          against a fuzzing server that runs already; its reports tell the outcome
+#   URL=ws://HOST:PORT run.sh          against a fuzzing server that runs already; fails where the server calls a case FAILED
 #   AUTOBAHN=/path/to/autobahn.sh run.sh
 #                                      starts that server in a directory of its own, on a free port, prints the summary
 #                                      and exits with its status

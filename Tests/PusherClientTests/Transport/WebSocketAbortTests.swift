@@ -60,6 +60,22 @@ struct WebSocketAbortTests {
         }
     }
 
+    @Test("while the TCP connection is being made")
+    func connecting() async throws {
+        // It accepts nothing, so that most of these connections wait for a place in its queue.
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 1)
+            .serverChannelOption(.autoRead, value: false)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(listener.localAddress?.port)
+        let sockets = try (0..<8).map { _ in try SocketUnderTest(port: port) }
+        for socket in sockets {
+            try await socket.perform { _ in }
+            #expect(try await socket.abort() == [])
+        }
+        try await listener.close()
+    }
+
     @Test("twice, and with every other call after it")
     func afterAbort() async throws {
         try await withScriptedServer { peer in
