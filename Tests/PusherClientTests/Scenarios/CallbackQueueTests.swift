@@ -1,5 +1,4 @@
 import Dispatch
-import Foundation
 import Logging
 import NIOConcurrencyHelpers
 import PusherTestServer
@@ -35,8 +34,10 @@ struct CallbackQueueTests {
     @MainActor func main() async throws {
         #expect({ if case .main = PusherClientOptions().callbackQueue { true } else { false } }())
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .main))
+        let key = DispatchSpecificKey<Bool>()
+        DispatchQueue.main.setSpecific(key: key, value: true)
         let isMain = Log<Bool>()
-        pusher.bind { _ in isMain.append(Thread.isMainThread) }
+        pusher.bind { _ in isMain.append(DispatchQueue.getSpecific(key: key) == true) }
         world.server.sendEvent("e")
         await world.runUntil { isMain.count == 1 }
         #expect(isMain.elements == [true])

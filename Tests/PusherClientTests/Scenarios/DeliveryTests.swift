@@ -63,6 +63,7 @@ struct DeliveryTests {
         #expect(
             events.elements.map(\.data) == ["plain é text", #"{"a":[1]}"#, "[1]", "3.5", "true", nil, "", nil]
         )
+        try #require(events.count == 8)
         #expect(events.elements[1].property(withKey: "data") as? [String: [Int]] == ["a": [1]])
         #expect(events.elements[0].property(withKey: "data") as? String == "plain é text")
         #expect(events.elements[0].property(withKey: "extra") as? Int == 7)

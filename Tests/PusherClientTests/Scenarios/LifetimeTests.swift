@@ -11,8 +11,8 @@ struct LifetimeTests {
         "a released client closes its socket, though channels, sequences and the connection are still held (PusherSwift keeps it)"
     )
     func release() async throws {
-        var pusher: Pusher? = try await world.makeConnectedClient()
-        weak let engine = pusher?.engine
+        var pusher: Pusher? = world.makeUnheldClient()
+        pusher?.connect()
         let channel = pusher?.subscribe("orders")
         let connection = pusher?.connection
         let events = channel?.events
@@ -29,7 +29,6 @@ struct LifetimeTests {
         var iterator = events?.makeAsyncIterator()
         while let event = await iterator?.next() { #expect(event.eventName == "pusher:subscription_succeeded") }
         withExtendedLifetime((channel, connection, events, statuses)) {}
-        _ = engine
     }
 
     @Test(
@@ -43,7 +42,7 @@ struct LifetimeTests {
         case "refused": world.server.failConnections(with: .closed(code: 4001))
         default: break
         }
-        var pusher: Pusher? = world.makeClient()
+        var pusher: Pusher? = world.makeUnheldClient()
         weak let engine = pusher?.engine
         weak let channel = pusher?.subscribe("orders")
         weak let weakPusher = pusher
@@ -62,7 +61,7 @@ struct LifetimeTests {
 
     @Test("a call that waits for a subscription ends when the client is released")
     func waiterOfReleasedClient() async throws {
-        var pusher: Pusher? = world.makeClient()
+        var pusher: Pusher? = world.makeUnheldClient()
         let engine = try #require(pusher?.engine)
         let channel = try #require(pusher?.subscribe("orders"))
         let waiting = Task { try await channel.subscribed() }

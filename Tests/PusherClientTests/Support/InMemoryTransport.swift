@@ -46,6 +46,8 @@ final class InMemoryConnection: TransportConnection {
     func abort() {
         isEnded.withLockedValue { $0 = true }
         current?.abort()
+        // Connection and link know each other.
+        link.withLockedValue { $0 = nil }
     }
 
     private var current: InMemoryLink? { link.withLockedValue { $0 } }
@@ -60,8 +62,8 @@ final class InMemoryConnection: TransportConnection {
             deliver(.activity)
         case .pong: deliver(.activity)
         case .rawBytes:
-            end(TransportClosure(code: nil, error: .init(.protocolViolation, "no WebSocket frame")))
             current?.abort()
+            end(TransportClosure(code: nil, error: .init(.protocolViolation, "no WebSocket frame")))
         case .unreachable:
             end(TransportClosure(code: nil, error: .init(.connectionFailed, "nobody listens")))
         case .refused(let status):
@@ -76,6 +78,7 @@ final class InMemoryConnection: TransportConnection {
     private func end(_ closure: TransportClosure) {
         deliver(.closed(closure))
         isEnded.withLockedValue { $0 = true }
+        link.withLockedValue { $0 = nil }
     }
 
     private func deliver(_ event: TransportEvent) {

@@ -14,6 +14,8 @@ final class VirtualWorld: Sendable {
     let network: InMemoryServer
     private let start = ContinuousClock.now
     private let suspended = NIOLockedValueBox(Duration.zero)
+    /// Clients end when they are released, which is as soon as a test has no more use for its variable.
+    private let held = Log<Pusher>()
 
     var server: PusherTestServer { network.server }
 
@@ -27,6 +29,17 @@ final class VirtualWorld: Sendable {
     }
 
     func makeClient(
+        key: String? = nil,
+        _ options: PusherClientOptions = .virtual(),
+        random: Double = 1
+    ) -> Pusher {
+        let pusher = makeUnheldClient(key: key, options, random: random)
+        held.append(pusher)
+        return pusher
+    }
+
+    /// A client that lives as long as the test holds it.
+    func makeUnheldClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
         random: Double = 1
