@@ -56,7 +56,8 @@ public final class PusherClientOptions: Sendable {
     ///   - subprotocol: The WebSocket subprotocol that is offered. Default: none.
     ///   - limits: What may grow, and how far.
     ///   - callbackQueue: Where callbacks run. Default: the main queue.
-    ///   - logger: Where the client writes its log. Default: nowhere.
+    ///   - logger: Where the client writes its log. Default: a logger of its own, for warnings only: callbacks that wait
+    ///     for a queue that does not run, and events that were dropped.
     public init(
         autoReconnect: Bool = true,
         host: PusherHost = .defaultHost,
@@ -86,7 +87,13 @@ public final class PusherClientOptions: Sendable {
         self.subprotocol = subprotocol
         self.limits = limits
         self.callbackQueue = callbackQueue
-        self.logger = logger ?? Logger(label: "pusher") { _ in SwiftLogNoOpLogHandler() }
+        self.logger = logger ?? Self.warningsOnly
+    }
+
+    private static var warningsOnly: Logger {
+        var logger = Logger(label: "pusher")
+        logger.logLevel = .warning
+        return logger
     }
 }
 

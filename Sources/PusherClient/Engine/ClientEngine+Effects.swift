@@ -22,7 +22,7 @@ extension ClientEngine {
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
             notify { $0.changedConnectionState(from: old, to: new) }
         case .statusChanged(let status):
-            logger.info("Connection status", metadata: ["pusher.status": "\(status)"])
+            logger.debug("Connection status", metadata: ["pusher.status": "\(status)"])
             statuses.send(status)
         case .report(let error): report(error)
 
@@ -110,7 +110,7 @@ extension ClientEngine {
     // MARK: Reporting
 
     private func report(_ error: PusherClientError) {
-        logger.error("Error", metadata: ["pusher.error": "\(error)"])
+        logger.notice("Error", metadata: ["pusher.error": "\(error)"])
         debug("error: \(error.message)")
         errors.send(error)
         let reported = PusherError(error)

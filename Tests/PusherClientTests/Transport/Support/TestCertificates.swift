@@ -8,8 +8,9 @@ import X509
 struct TestCertificates {
     /// The authority's certificate.
     let rootPEM: String
-    /// For a server that shows the certificate.
-    let serverContext: NIOSSLContext
+    /// The server's certificate, and its private key.
+    let serverPEM: String
+    let serverKeyPEM: String
 
     /// The names are those of hosts or, in their four bytes, those of addresses.
     init(hosts: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], isExpired: Bool = false) throws {
@@ -51,12 +52,19 @@ struct TestCertificates {
             issuerPrivateKey: authorityKey
         )
         self.rootPEM = try authority.serializeAsPEM().pemString
-        let chain = try NIOSSLCertificate.fromPEMBytes(Array(server.serializeAsPEM().pemString.utf8))
-        self.serverContext = try NIOSSLContext(
-            configuration: .makeServerConfiguration(
-                certificateChain: chain.map { .certificate($0) },
-                privateKey: .privateKey(NIOSSLPrivateKey(bytes: Array(serverKey.pemRepresentation.utf8), format: .pem))
+        self.serverPEM = try server.serializeAsPEM().pemString
+        self.serverKeyPEM = serverKey.pemRepresentation
+    }
+
+    /// For a server that shows the certificate.
+    var serverContext: NIOSSLContext {
+        get throws {
+            try NIOSSLContext(
+                configuration: .makeServerConfiguration(
+                    certificateChain: NIOSSLCertificate.fromPEMBytes(Array(serverPEM.utf8)).map { .certificate($0) },
+                    privateKey: .privateKey(NIOSSLPrivateKey(bytes: Array(serverKeyPEM.utf8), format: .pem))
+                )
             )
-        )
+        }
     }
 }
