@@ -56,6 +56,7 @@ extension ServerBrain {
     }
 
     private mutating func refuseSubscription(to channel: String, message: String, on id: ConnectionID) {
+        let channel = shortened(channel)
         switch dialect.subscriptionRefusal {
         case .error:
             say(dialect.error(code: nil, message: message), to: id)

@@ -1,0 +1,86 @@
+import NIOCore
+import NIOHTTP1
+
+/// Collects HTTP requests: an upgrade becomes a connection of the brain's, anything else goes to the REST API.
+final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
+    typealias InboundIn = HTTPServerRequestPart
+
+    private let options: PusherTestServer.Options
+    private let engine: ServerEngine
+    private var head: HTTPRequestHead?
+    private var body: [UInt8] = []
+
+    init(options: PusherTestServer.Options, engine: ServerEngine) {
+        self.options = options
+        self.engine = engine
+    }
+
+    /// Hands on what came in the same packet as an upgrade request.
+    static func makeDecoder() -> HTTPRequestDecoder { HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes) }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            self.head = head
+            body = []
+            if head.headers.contains(name: "Expect") { context.channel.writeContinue() }
+        case .body(let bytes):
+            // One byte over the limit is enough for the brain to see that it was exceeded.
+            let room = options.maximumRequestSize + 1 - body.count
+            body += bytes.readableBytesView.prefix(max(0, room))
+        case .end:
+            guard let head else { return }
+            self.head = nil
+            answer(head, on: context.channel)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard error is HTTPParserError else { return context.channel.endTransport() }
+        let response = RESTResponse(status: 400, body: "not an HTTP request: \(error)")
+        context.channel.write(response, keepAlive: false)
+    }
+
+    private func answer(_ head: HTTPRequestHead, on channel: any Channel) {
+        let request = PusherTestServer.Request(
+            method: head.method.rawValue,
+            target: head.uri,
+            headers: head.headers.map { .init(name: $0.name, value: $0.value) },
+            body: body
+        )
+        if head.isWebSocketUpgrade, let key = head.headers.first(name: "Sec-WebSocket-Key") {
+            let link = ListenerLink(channel: channel, key: key, engine: engine, options: options)
+            engine.connectionRequested(request, link: link) { id in link.assign(id) }
+        } else {
+            let keepAlive = head.isKeepAlive && !head.isWebSocketUpgrade
+            engine.restRequest(request) { response in channel.write(response, keepAlive: keepAlive) }
+        }
+    }
+}
+
+extension HTTPRequestHead {
+    fileprivate var isWebSocketUpgrade: Bool {
+        let has = { (name: String, token: String) in
+            self.headers[canonicalForm: name].contains { $0.lowercased() == token }
+        }
+        return method == .GET && has("Connection", "upgrade") && has("Upgrade", "websocket")
+    }
+}
+
+extension Channel {
+    /// Writes an HTTP response. On the event loop only.
+    func write(_ response: RESTResponse, keepAlive: Bool) {
+        let isJSON = response.body.utf8.first == UInt8(ascii: "{")
+        var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: response.status))\r\n"
+        head += "Content-Type: \(isJSON ? "application/json" : "text/plain; charset=utf-8")\r\n"
+        head += "Content-Length: \(response.body.utf8.count)\r\n"
+        head += keepAlive ? "\r\n" : "Connection: close\r\n\r\n"
+        writeAndFlush(ByteBuffer(string: head + response.body)).whenComplete { _ in
+            if !keepAlive { self.endTransport() }
+        }
+    }
+
+    fileprivate func writeContinue() {
+        writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
+    }
+}

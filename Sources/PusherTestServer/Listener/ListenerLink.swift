@@ -1,0 +1,130 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+
+/// A WebSocket, or the request for one, on a socket.
+///
+/// It writes bytes rather than frames to the pipeline, so that faults can put anything between the frames.
+final class ListenerLink: ServerLink {
+    private let channel: any Channel
+    private let key: String
+    private let engine: ServerEngine
+    private let options: PusherTestServer.Options
+    private let id = NIOLockedValueBox<ConnectionID?>(nil)
+
+    /// How long the last bytes may take to go out before TCP is ended without them.
+    private static let flushTimeout = TimeAmount.seconds(1)
+
+    init(channel: any Channel, key: String, engine: ServerEngine, options: PusherTestServer.Options) {
+        self.channel = channel
+        self.key = key
+        self.engine = engine
+        self.options = options
+    }
+
+    func assign(_ id: ConnectionID) {
+        self.id.withLockedValue { $0 = id }
+        channel.closeFuture.whenComplete { _ in self.engine.connectionEnded(id) }
+    }
+
+    func received(_ message: ClientMessage) {
+        if let id = id.withLockedValue({ $0 }) { engine.received(message, on: id) }
+    }
+
+    // MARK: ServerLink
+
+    func accept(subprotocol: String?) {
+        var head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        head += "Sec-WebSocket-Accept: \(Signature.webSocketAccept(key: key))\r\n"
+        if let subprotocol { head += "Sec-WebSocket-Protocol: \(subprotocol)\r\n" }
+        channel.write(ByteBuffer(string: head + "\r\n"), promise: nil)
+        do {
+            try switchToWebSocket(channel.pipeline.syncOperations)
+        } catch {
+            // The pipeline has gone: the socket has ended.
+            channel.endTransport()
+        }
+        channel.flush()
+    }
+
+    private func switchToWebSocket(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
+        let http = try pipeline.handler(type: HTTPRequestHandler.self)
+        let decoder = try pipeline.context(handlerType: ByteToMessageHandler<HTTPRequestDecoder>.self)
+        try pipeline.addHandlers(
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: options.maximumMessageSize)),
+            WebSocketHandler(link: self, maximumMessageSize: options.maximumMessageSize),
+            position: .after(http)
+        )
+        // In this order: what the decoder has left over must not reach the HTTP handler.
+        pipeline.removeHandler(http, promise: nil)
+        pipeline.removeHandler(context: decoder, promise: nil)
+    }
+
+    func refuse(status: Int, body: String) {
+        channel.write(RESTResponse(status: status, body: body), keepAlive: false)
+    }
+
+    func send(_ frame: OutgoingFrame) {
+        channel.write(frame.bytes(channel.allocator), promise: nil)
+    }
+
+    func flush() { channel.flush() }
+
+    func end() {
+        let channel = self.channel
+        let timer = channel.eventLoop.scheduleTask(in: Self.flushTimeout) { channel.endTransport() }
+        channel.writeAndFlush(ByteBuffer()).whenComplete { _ in
+            timer.cancel()
+            channel.endTransport()
+        }
+    }
+}
+
+extension OutgoingFrame {
+    /// The frame as RFC 6455, 5.2 has it, not masked.
+    fileprivate func bytes(_ allocator: ByteBufferAllocator) -> ByteBuffer {
+        switch self {
+        case .text(let text): Self.frame(opcode: 0x1, text.utf8, allocator)
+        case .binary(let bytes): Self.frame(opcode: 0x2, bytes, allocator)
+        case .ping(let payload): Self.frame(opcode: 0x9, payload, allocator)
+        case .pong(let payload): Self.frame(opcode: 0xA, payload, allocator)
+        case .rawBytes(let bytes): allocator.buffer(bytes: bytes)
+        case .close(let code, let reason):
+            Self.frame(opcode: 0x8, Self.closePayload(code, reason), allocator)
+        }
+    }
+
+    /// A close frame has room for 125 bytes; the reason is cut between characters.
+    private static func closePayload(_ code: Int?, _ reason: String) -> [UInt8] {
+        guard let code else { return [] }
+        let bits = UInt16(truncatingIfNeeded: code)
+        var payload = [UInt8(bits >> 8), UInt8(bits & 0xFF)]
+        for character in reason {
+            guard payload.count + character.utf8.count <= 125 else { break }
+            payload += Array(character.utf8)
+        }
+        return payload
+    }
+
+    private static func frame(
+        opcode: UInt8,
+        _ payload: some Collection<UInt8>,
+        _ allocator: ByteBufferAllocator
+    ) -> ByteBuffer {
+        var buffer = allocator.buffer(capacity: payload.count + 10)
+        buffer.writeInteger(0x80 | opcode)
+        switch payload.count {
+        case ...125:
+            buffer.writeInteger(UInt8(truncatingIfNeeded: payload.count))
+        case ...0xFFFF:
+            buffer.writeInteger(UInt8(126))
+            buffer.writeInteger(UInt16(truncatingIfNeeded: payload.count))
+        default:
+            buffer.writeInteger(UInt8(127))
+            buffer.writeInteger(UInt64(payload.count))
+        }
+        buffer.writeBytes(payload)
+        return buffer
+    }
+}

@@ -1,0 +1,83 @@
+import NIOCore
+import NIOWebSocket
+
+/// Joins the fragments of messages and checks what RFC 6455 asks of clients.
+final class WebSocketHandler: ChannelInboundHandler {
+    typealias InboundIn = WebSocketFrame
+
+    private let link: ListenerLink
+    private let maximumMessageSize: Int
+    private var fragments: (isText: Bool, bytes: [UInt8])?
+    private var hasFailed = false
+
+    init(link: ListenerLink, maximumMessageSize: Int) {
+        self.link = link
+        self.maximumMessageSize = maximumMessageSize
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        let frame = unwrapInboundIn(data)
+        guard !hasFailed || frame.opcode == .connectionClose else { return }
+        guard frame.maskKey != nil else { return fail(1002, "frames of a client must be masked") }
+        guard !frame.rsv1, !frame.rsv2, !frame.rsv3 else { return fail(1002, "reserved bits are set") }
+        let payload = Array(frame.unmaskedData.readableBytesView)
+        switch frame.opcode {
+        case .text: begin(isText: true, payload, isLast: frame.fin)
+        case .binary: begin(isText: false, payload, isLast: frame.fin)
+        case .continuation: go(on: payload, isLast: frame.fin)
+        case .ping: link.received(.ping(payload))
+        case .pong: link.received(.pong(payload))
+        case .connectionClose: close(payload)
+        default: fail(1002, "reserved opcode")
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        switch error as? NIOWebSocketError {
+        case .invalidFrameLength: fail(1009, "the message is too long")
+        case .some: fail(1002, "malformed frame")
+        case nil: context.channel.endTransport()
+        }
+    }
+
+    private func begin(isText: Bool, _ payload: [UInt8], isLast: Bool) {
+        guard fragments == nil else { return fail(1002, "the message before has not ended") }
+        fragments = (isText, [])
+        go(on: payload, isLast: isLast)
+    }
+
+    private func go(on payload: [UInt8], isLast: Bool) {
+        guard let (isText, start) = fragments else { return fail(1002, "nothing to continue") }
+        guard start.count + payload.count <= maximumMessageSize else { return fail(1009, "the message is too long") }
+        guard isLast else {
+            fragments?.bytes += payload
+            return
+        }
+        fragments = nil
+        let bytes = start.isEmpty ? payload : start + payload
+        guard isText else { return link.received(.binary(bytes)) }
+        guard let text = Self.text(bytes) else { return fail(1007, "the text is not UTF-8") }
+        link.received(.text(text))
+    }
+
+    private func close(_ payload: [UInt8]) {
+        guard payload.count >= 2 else {
+            return payload.isEmpty ? link.received(.close(code: nil, reason: "")) : fail(1002, "malformed close frame")
+        }
+        let code = Int(payload[0]) << 8 | Int(payload[1])
+        link.received(.close(code: code, reason: String(decoding: payload.dropFirst(2), as: UTF8.self)))
+    }
+
+    /// Only the answer to the close frame is read after this.
+    private func fail(_ code: Int, _ reason: String) {
+        guard !hasFailed else { return }
+        hasFailed = true
+        fragments = nil
+        link.received(.violation(code: code, reason: reason))
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String? {
+        let text = String(decoding: bytes, as: UTF8.self)
+        return text.utf8.elementsEqual(bytes) ? text : nil
+    }
+}

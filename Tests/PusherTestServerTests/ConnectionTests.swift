@@ -1,0 +1,128 @@
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("Connections begin and end", .timeLimit(.minutes(1)))
+struct ConnectionTests {
+    @Test("a known key gets the socket id", arguments: ["/app/app-key", "/app/app-key?protocol=7", "/a/b/app/app-key"])
+    func establishes(target: String) {
+        var server = BrainTranscript()
+        #expect(server.connect(1, target) == [.accept(1), .established(1)])
+        #expect(server.connect(2, target) == [.accept(2), .established(2)])
+    }
+
+    @Test("a key that is not known is accepted, then closed with 4001")
+    func unknownKey() {
+        var server = BrainTranscript()
+        let message = "App key other not in this cluster. Did you forget to specify the cluster?"
+        #expect(server.connect(1, "/app/other") == [.accept(1), .close(1, 4001, message), .scheduleClose(1)])
+    }
+
+    @Test("the dialects refuse in their own ways")
+    func refusals() {
+        let message = "App key other not in this cluster. Did you forget to specify the cluster?"
+        var reverb = BrainTranscript { $0.dialect = .reverb }
+        let data = #"{\"code\":4001,\"message\":\"\#(message)\"}"#
+        #expect(
+            reverb.connect(1, "/app/other")
+                == [.accept(1), .send(1, #"{"event":"pusher:error","data":"\#(data)"}"#), .end(1)]
+        )
+        var soketi = BrainTranscript { $0.dialect = .soketi }
+        #expect(
+            soketi.connect(1, "/app/other")
+                == [.accept(1), .error(1, message, code: "4001"), .close(1, 4001, message), .scheduleClose(1)]
+        )
+    }
+
+    @Test(
+        "the query is checked where that is asked for",
+        arguments: [
+            ("/app/app-key", 4008), ("/app/app-key?protocol=x", 4006), ("/app/app-key?protocol=", 4006),
+            ("/app/app-key?protocol=3", 4007), ("/app/app-key?protocol=8", 4007), ("/other", 4005), ("/app/", 4005),
+            ("/app/a/b", 4005), ("/app/app-key?protocol=99999999999999999999", 4006),
+        ]
+    )
+    func protocolVersion(target: String, code: Int) {
+        var server = BrainTranscript { $0.checksProtocolVersion = true }
+        let closes = server.connect(1, target).compactMap { action -> Int? in
+            if case .send(_, .close(let code, _)) = action { code } else { nil }
+        }
+        #expect(closes == [code])
+    }
+
+    @Test("a subprotocol is echoed only where that is asked for", arguments: [true, false])
+    func subprotocol(isEchoed: Bool) {
+        var server = BrainTranscript { $0.echoesSubprotocol = isEchoed }
+        let header = Request.Header(name: "sec-websocket-protocol", value: "x, pusher-channels-protocol-7")
+        let actions = server.brain.connectionRequested(id(1), Request(target: "/app/app-key", headers: [header]))
+        #expect(
+            actions.withoutRecords.first == .accept(id(1), subprotocol: isEchoed ? "pusher-channels-protocol-7" : nil)
+        )
+    }
+
+    @Test("activity_timeout is what was set last, or missing")
+    func activityTimeout() {
+        var server = BrainTranscript { $0.activityTimeout = 30 }
+        #expect(server.connect(1) == [.accept(1), .established(1, activityTimeout: 30)])
+        _ = server.brain.setActivityTimeout(5)
+        #expect(server.connect(2) == [.accept(2), .established(2, activityTimeout: 5)])
+        _ = server.brain.setActivityTimeout(nil)
+        let text = #"{"event":"pusher:connection_established","data":"{\"socket_id\":\"7.3\"}"}"#
+        #expect(server.connect(3) == [.accept(3), .send(3, text)])
+    }
+
+    @Test("a client's close frame is answered with its code, then TCP ends")
+    func clientCloses() {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        #expect(server.receive(1, .close(code: 1000, reason: "bye")) == [.close(1, 1000, ""), .end(1)])
+        #expect(server.receive(1, .text("{}")).isEmpty)
+        #expect(server.brain.connectionEnded(id(1)) == [.record(id(1), .connectionEnded)])
+        #expect(server.brain.connectionEnded(id(1)).isEmpty)
+        #expect(server.brain.openConnections.isEmpty)
+    }
+
+    @Test("the server's close frame waits for an answer, but not for ever")
+    func serverCloses() {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        _ = server.connect(2)
+        let actions = server.brain.closeConnections(.all, code: 4200, reason: "again").withoutRecords
+        #expect(
+            actions == [.close(1, 4200, "again"), .scheduleClose(1), .close(2, 4200, "again"), .scheduleClose(2)]
+        )
+        #expect(server.subscribe(1, "a").isEmpty)
+        #expect(server.receive(1, .close(code: 4200, reason: "")) == [.cancel(timer(1)), .end(1)])
+        #expect(server.fire(1).isEmpty)
+        #expect(server.fire(2) == [.end(2)])
+    }
+
+    @Test("what RFC 6455 forbids closes with its code")
+    func violation() {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        let violation = ClientMessage.violation(code: 1007, reason: "text")
+        #expect(server.receive(1, violation) == [.close(1, 1007, "text"), .scheduleClose(1)])
+        #expect(server.receive(1, violation) == [.cancel(timer(1)), .end(1)])
+    }
+
+    @Test("WebSocket pings are answered with their payload")
+    func webSocketPing() {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        #expect(server.receive(1, .ping([1, 2])) == [.send(id(1), .pong([1, 2]))])
+        #expect(server.receive(1, .pong([])).isEmpty)
+    }
+
+    @Test("inputs for connections that do not exist do nothing")
+    func unknownConnections() {
+        var server = BrainTranscript()
+        #expect(server.text(9, "{}").isEmpty)
+        #expect(server.brain.connectionEnded(id(9)).isEmpty)
+        #expect(server.fire(9).isEmpty)
+    }
+}
+
+extension ServerAction {
+    static func scheduleClose(_ number: Int) -> Self { .schedule(timer(number), after: .seconds(5)) }
+}

@@ -1,0 +1,137 @@
+import PusherProtocol
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("Faults on demand", .timeLimit(.minutes(1)))
+struct FaultTests {
+    @Test("new connections fail as asked for")
+    func connectionFaults() {
+        var server = BrainTranscript()
+        let faults: [(PusherTestServer.ConnectionFault, [ServerAction])] = [
+            (.refused(status: 503), [.refuse(id(1), status: 503, body: "refused with 503, as asked for")]),
+            (.stalled, []),
+            (.dropped, [.end(3)]),
+            (.silent, [.accept(4)]),
+            (.closed(code: 4200), [.accept(5), .close(5, 4200, ""), .scheduleClose(1)]),
+            (.closed(code: nil), [.accept(6), .close(6, nil, ""), .scheduleClose(2)]),
+            (
+                .closedAfterHandshake(code: 4100, reason: "full"),
+                [.accept(7), .established(7), .close(7, 4100, "full"), .scheduleClose(3)]
+            ),
+            (.error(code: 4004, message: "m"), [.accept(8), .error(8, "m", code: "4004"), .end(8)]),
+            (.firstMessage("nonsense"), [.accept(9), .send(9, "nonsense")]),
+        ]
+        for (fault, _) in faults { _ = server.brain.failConnections(count: 1, with: fault) }
+        for (index, fault) in faults.enumerated() { #expect(server.connect(index + 1) == fault.1) }
+        #expect(server.connect(10) == [.accept(10), .established(10)])
+    }
+
+    @Test("a fault lasts for its count, or until the end is asked for")
+    func faultCounts() {
+        var server = BrainTranscript()
+        _ = server.brain.failConnections(count: 2, with: .stalled)
+        #expect((1...3).map { server.connect($0).isEmpty } == [true, true, false])
+        _ = server.brain.failConnections(count: nil, with: .stalled)
+        #expect((4...6).map { server.connect($0).isEmpty } == [true, true, true])
+        _ = server.brain.acceptConnections()
+        #expect(server.connect(7) == [.accept(7), .established(7)])
+        #expect(server.brain.dropConnections(.all).withoutRecords.count == 7)
+    }
+
+    @Test("a silent server reads, and says nothing")
+    func silence() throws {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        _ = server.subscribe(1, "a")
+        _ = server.brain.setSilent(true, .all)
+        #expect(server.text(1, Envelope.ping.jsonText).isEmpty)
+        #expect(server.receive(1, .ping([])).isEmpty)
+        #expect(server.subscribe(1, "b").isEmpty)
+        #expect(try server.publish("e", "{}", ["a"]).isEmpty)
+        #expect(server.connect(2) == [.accept(2)])
+        _ = server.brain.setSilent(false, .all)
+        #expect(server.text(1, Envelope.ping.jsonText).events == [EventName.pong])
+        #expect(server.connect(3) == [.accept(3), .established(3)])
+        _ = server.brain.setSilent(true, .socket("7.1"))
+        #expect(server.text(1, Envelope.ping.jsonText).isEmpty)
+        #expect(server.text(3, Envelope.ping.jsonText).events == [EventName.pong])
+        #expect(server.receive(1, .close(code: 1000, reason: "")).isEmpty)
+    }
+
+    @Test("a delay holds for everything, and keeps the order")
+    func delay() {
+        var server = BrainTranscript()
+        _ = server.brain.setDelay(.seconds(2))
+        #expect(server.connect(1) == [.accept(1), .schedule(timer(1), after: .seconds(2))])
+        _ = server.brain.setDelay(.seconds(1))
+        #expect(server.subscribe(1, "a") == [.schedule(timer(2), after: .seconds(1))])
+        _ = server.brain.setDelay(.zero)
+        #expect(server.text(1, Envelope.ping.jsonText).isEmpty)
+        #expect(server.fire(2).isEmpty)
+        #expect(
+            server.fire(1).events == [
+                EventName.connectionEstablished, EventName.subscriptionSucceededInternal, EventName.pong,
+            ]
+        )
+        #expect(server.text(1, Envelope.ping.jsonText).events == [EventName.pong])
+    }
+
+    @Test("dropping does not wait for what is delayed")
+    func dropWhileDelayed() {
+        var server = BrainTranscript()
+        _ = server.brain.setDelay(.seconds(2))
+        _ = server.connect(1)
+        #expect(server.brain.dropConnections(.all).withoutRecords == [.end(1)])
+        #expect(server.fire(1).isEmpty)
+    }
+
+    @Test("subscriptions fail as asked for")
+    func subscriptionFaults() {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        _ = server.brain.failSubscriptions(to: "a", with: .unanswered)
+        #expect(server.subscribe(1, "a").isEmpty)
+        _ = server.brain.failSubscriptions(to: "a", with: .error(code: 4009, message: "no"))
+        #expect(server.subscribe(1, "a") == [.error(1, "no", code: "4009")])
+        _ = server.brain.failSubscriptions(to: "a", with: .subscriptionError(message: "no"))
+        #expect(server.subscribe(1, "a").events == [EventName.subscriptionError])
+        #expect(server.brain.subscriptionCount(of: "a") == 0)
+        _ = server.brain.failSubscriptions(to: "a", with: nil)
+        #expect(server.subscribe(1, "a") == [.succeeded(1, "a")])
+    }
+
+    @Test("anything can be sent to anyone")
+    func sending() {
+        var server = BrainTranscript()
+        for number in 1...3 { _ = server.connect(number) }
+        _ = server.subscribe(2, "a")
+        #expect(server.brain.send(.text("x"), .all).withoutRecords == [.send(1, "x"), .send(2, "x"), .send(3, "x")])
+        #expect(server.brain.send(.binary([1]), .subscribers(of: "a")) == [.send(id(2), .binary([1]))])
+        #expect(server.brain.send(.rawBytes([1]), .socket("7.3")) == [.send(id(3), .rawBytes([1]))])
+        #expect(server.brain.send(.text("x"), .socket("0.0")).isEmpty)
+        let event = #"{"event":"pusher_internal:x","channel":"a"}"#
+        #expect(
+            server.brain.sendEvent("pusher_internal:x", data: nil, channel: "a", .socket("7.1")).withoutRecords
+                == [.send(1, event)]
+        )
+    }
+
+    @Test("the server pings quiet clients, and closes those that do not answer with 4201")
+    func pings() {
+        var server = BrainTranscript { $0.pingInterval = .seconds(60) }
+        let ping = #"{"event":"pusher:ping","data":"{}"}"#
+        #expect(server.connect(1) == [.accept(1), .established(1), .schedule(timer(1), after: .seconds(60))])
+        #expect(
+            server.text(1, Envelope.pong.jsonText) == [.cancel(timer(1)), .schedule(timer(2), after: .seconds(60))]
+        )
+        #expect(server.fire(1).isEmpty)
+        #expect(server.fire(2) == [.send(1, ping), .schedule(timer(3), after: .seconds(30))])
+        #expect(
+            server.text(1, Envelope.pong.jsonText) == [.cancel(timer(3)), .schedule(timer(4), after: .seconds(60))]
+        )
+        #expect(server.fire(4) == [.send(1, ping), .schedule(timer(5), after: .seconds(30))])
+        let message = "Pong reply not received in time"
+        #expect(server.fire(5) == [.close(1, 4201, message), .schedule(timer(6), after: .seconds(5))])
+    }
+}
