@@ -1,0 +1,190 @@
+import NIOCore
+import NIOEmbedded
+import PusherProtocol
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("In memory, in virtual time", .timeLimit(.minutes(1)))
+struct InMemoryTests {
+    private final class Setup {
+        let loop = EmbeddedEventLoop()
+        let server: InMemoryServer
+        private let inbox: NIOLoopBoundBox<[InMemoryLink.Event]>
+
+        init(_ change: (inout Options) -> Void = { _ in }) {
+            var options = Options()
+            options.socketIDPrefix = 7
+            change(&options)
+            server = InMemoryServer(eventLoop: loop, options: options)
+            inbox = NIOLoopBoundBox([], eventLoop: loop)
+        }
+
+        func open(_ target: String = "/app/app-key") -> InMemoryLink {
+            let inbox = self.inbox
+            return server.open(Request(target: target), on: loop) { event in inbox.value.append(event) }
+        }
+
+        /// What came in since the last call, after running what is due now.
+        func events(after time: TimeAmount = .zero) -> [InMemoryLink.Event] {
+            loop.advanceTime(by: time)
+            defer { inbox.value = [] }
+            return inbox.value
+        }
+    }
+
+    private static let established = InMemoryLink.Event.text(
+        Dialect.pusher.connectionEstablished(socketID: "7.1", activityTimeout: 120)
+    )
+
+    @Test("a conversation, never from within a call")
+    func conversation() throws {
+        let setup = Setup()
+        let link = setup.open()
+        #expect(setup.events() == [.opened(subprotocol: nil), Self.established])
+        link.send(Envelope.subscribe(channel: "a").jsonText)
+        #expect(setup.events() == [.text(Dialect.pusher.subscriptionSucceeded(channel: "a"))])
+        link.sendPing([1])
+        #expect(setup.events() == [.pong([1])])
+        try setup.server.server.publish(event: "e", data: "{}", to: "a")
+        #expect(setup.events() == [.text(#"{"event":"e","data":"{}","channel":"a"}"#)])
+        link.close(code: 1000)
+        #expect(setup.events() == [.closed(code: 1000, reason: "")])
+        #expect(setup.server.server.connections.isEmpty)
+        #expect(setup.server.links.isEmpty)
+        link.send("late")
+        #expect(setup.events().isEmpty)
+    }
+
+    @Test("the server closes and drops")
+    func endings() {
+        let setup = Setup()
+        _ = setup.open()
+        _ = setup.events()
+        setup.server.server.closeConnections(code: 4200, reason: "again")
+        #expect(setup.events() == [.closed(code: 4200, reason: "again")])
+        #expect(setup.server.links.isEmpty)
+        _ = setup.open()
+        _ = setup.events()
+        setup.server.server.dropConnections()
+        #expect(setup.events() == [.dropped])
+        let ends = setup.server.server.records.filter { $0.event == .connectionEnded }
+        #expect(ends.count == 2)
+    }
+
+    @Test("a client that aborts hears nothing more")
+    func abort() {
+        let setup = Setup()
+        let link = setup.open()
+        _ = setup.events()
+        link.send(Envelope.ping.jsonText)
+        link.abort()
+        #expect(setup.events().isEmpty)
+        #expect(setup.server.server.connections.isEmpty)
+        let unopened = setup.open()
+        unopened.abort()
+        #expect(setup.events().isEmpty)
+        #expect(setup.server.server.connections.isEmpty && setup.server.links.isEmpty)
+    }
+
+    @Test("latency holds in both directions")
+    func latency() {
+        let setup = Setup()
+        setup.server.latency = .milliseconds(50)
+        let link = setup.open()
+        #expect(setup.events(after: .milliseconds(99)).isEmpty)
+        #expect(setup.events(after: .milliseconds(1)) == [.opened(subprotocol: nil), Self.established])
+        link.send(Envelope.ping.jsonText)
+        #expect(setup.events(after: .milliseconds(99)).isEmpty)
+        #expect(setup.events(after: .milliseconds(1)) == [.text(Dialect.pusher.pong)])
+    }
+
+    @Test("the server's timers run in virtual time")
+    func timers() {
+        let setup = Setup { $0.pingInterval = .seconds(60) }
+        _ = setup.open()
+        _ = setup.events()
+        #expect(setup.events(after: .seconds(59)).isEmpty)
+        #expect(setup.events(after: .seconds(1)) == [.text(Dialect.pusher.ping)])
+        #expect(setup.events(after: .seconds(29)).isEmpty)
+        #expect(setup.events(after: .seconds(1)) == [.closed(code: 4201, reason: "Pong reply not received in time")])
+    }
+
+    @Test("messages are held back for as long as was asked")
+    func delay() {
+        let setup = Setup()
+        setup.server.server.delayMessages(by: .seconds(3))
+        _ = setup.open()
+        #expect(setup.events() == [.opened(subprotocol: nil)])
+        #expect(setup.events(after: .seconds(2)).isEmpty)
+        #expect(setup.events(after: .seconds(1)) == [Self.established])
+    }
+
+    @Test("links fail")
+    func linkFaults() {
+        let setup = Setup()
+        setup.server.failLinks(1, with: .unreachable)
+        _ = setup.open()
+        #expect(setup.events() == [.unreachable])
+        setup.server.failLinks(with: .blackHole)
+        let lost = setup.open()
+        #expect(setup.events(after: .hours(1)).isEmpty)
+        lost.abort()
+        setup.server.failLinks(with: nil)
+        let link = setup.open()
+        #expect(setup.events().count == 2)
+        setup.server.blackHoleLinks()
+        link.send(Envelope.ping.jsonText)
+        setup.server.server.sendText("x")
+        #expect(setup.events().isEmpty)
+        setup.server.restoreLinks()
+        link.send(Envelope.ping.jsonText)
+        #expect(setup.events() == [.text(Dialect.pusher.pong)])
+        setup.server.cutLinks()
+        #expect(setup.events() == [.dropped])
+        #expect(setup.server.server.connections.isEmpty)
+    }
+
+    @Test("upgrades fail")
+    func upgradeFaults() {
+        let setup = Setup()
+        setup.server.server.failConnections(1, with: .refused(status: 503))
+        _ = setup.open()
+        #expect(setup.events() == [.refused(status: 503)])
+        setup.server.server.failConnections(1, with: .stalled)
+        _ = setup.open()
+        #expect(setup.events(after: .hours(1)).isEmpty)
+        setup.server.server.failConnections(1, with: .closed(code: 4200))
+        _ = setup.open()
+        #expect(setup.events() == [.opened(subprotocol: nil), .closed(code: 4200, reason: "")])
+    }
+
+    @Test("REST requests need no socket")
+    func rest() async throws {
+        let setup = Setup()
+        let box = NIOLoopBoundBox("", eventLoop: setup.loop)
+        let signed = SignedRESTRequest(
+            method: "GET",
+            path: "/apps/1/channels",
+            application: setup.server.server.options.application,
+            timestamp: 1_700_000_000
+        )
+        setup.server.request(Request(target: signed.pathAndQuery)) { status, body in box.value = "\(status) \(body)" }
+        _ = setup.events()
+        #expect(box.value == #"200 {"channels":{}}"#)
+    }
+
+    @Test("an asynchronous test's loop")
+    func asyncTestingLoop() async throws {
+        let loop = NIOAsyncTestingEventLoop()
+        let server = InMemoryServer(eventLoop: loop)
+        let link = server.open(Request(target: "/app/app-key"), on: loop) { _ in }
+        link.send(Envelope.subscribe(channel: "a").jsonText)
+        await loop.run()
+        try await server.server.waitForSubscription(to: "a")
+        await server.server.shutdown()
+        await loop.run()
+        #expect(server.server.connections.isEmpty)
+        await loop.shutdownGracefully()
+    }
+}

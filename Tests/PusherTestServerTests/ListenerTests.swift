@@ -1,0 +1,252 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import PusherProtocol
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("On real sockets", .timeLimit(.minutes(1)))
+struct ListenerTests {
+    private func post(_ server: PusherTestServer, _ signed: SignedRESTRequest) async throws -> (UInt, String) {
+        var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
+        request.method = HTTPMethod(rawValue: signed.method)
+        if !signed.body.isEmpty { request.body = .bytes(ByteBuffer(string: signed.body)) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+        let body = try await response.body.collect(upTo: 1 << 20)
+        return (response.status.code, String(buffer: body))
+    }
+
+    @Test("a client connects, subscribes and gets what is published by HTTP", arguments: ["127.0.0.1", "::1"])
+    func endToEnd(host: String) async throws {
+        var options = Options()
+        options.host = host
+        try await PusherTestServer.withServer(options: options) { server in
+            let client = try await SocketClient.connect(to: server, path: "/prefix/app/app-key?protocol=7&client=x")
+            let socketID = try await client.socketID()
+            client.send(Envelope.subscribe(channel: "news").jsonText)
+            #expect(await client.next() == .text(Dialect.pusher.subscriptionSucceeded(channel: "news")))
+            let connections = try await server.waitForSubscription(to: "news")
+            #expect(connections.map(\.socketID) == [socketID])
+            #expect(connections.first?.request.path == "/prefix/app/app-key")
+            #expect(connections.first?.request.parameters == ["protocol": "7", "client": "x"])
+
+            let request = server.publishRequest(event: "flash", data: #"{"é":1}"#, to: ["news"])
+            let (status, body) = try await post(server, request)
+            #expect(status == 200 && body == "{}")
+            #expect(await client.next() == .text(#"{"event":"flash","data":"{\"é\":1}","channel":"news"}"#))
+
+            try server.publish(event: "own", data: "1", to: "news", excluding: socketID)
+            try server.publish(event: "own", data: "2", to: "news")
+            #expect(await client.next() == .text(#"{"event":"own","data":"2","channel":"news"}"#))
+            client.close(code: 1000)
+            #expect(await client.next() == .close(code: 1000, reason: ""))
+            #expect(await client.next() == .end)
+            try await server.nextRecord { $0.event == .connectionEnded }
+        }
+    }
+
+    @Test("a refused request says why")
+    func refusedRequest() async throws {
+        try await PusherTestServer.withServer { server in
+            let other = PusherTestServer.Application(secret: "other")
+            let request = SignedRESTRequest(method: "GET", path: "/apps/1/channels", application: other)
+            let (status, body) = try await post(server, request)
+            #expect(status == 401 && body.contains("auth_signature"))
+        }
+    }
+
+    @Test("the upgrade's answer is that of RFC 6455, and no byte after the request is lost")
+    func upgrade() async throws {
+        var options = Options()
+        options.echoesSubprotocol = true
+        try await PusherTestServer.withServer(options: options) { server in
+            let early = SocketClient.frame(0x81, Array(Envelope.ping.jsonText.utf8))
+            let client = try await SocketClient.connect(
+                to: server,
+                headers: ["Sec-WebSocket-Protocol: pusher-channels-protocol-7"],
+                after: early
+            )
+            guard case .response(101, let headers) = await client.next() else {
+                Issue.record("no 101")
+                return
+            }
+            #expect(headers.contains("sec-websocket-accept: s3pplmbitxaq9kygzzhzrbk+xoo="))
+            #expect(headers.contains("sec-websocket-protocol: pusher-channels-protocol-7"))
+            _ = await client.next()
+            #expect(await client.next() == .text(Dialect.pusher.pong))
+        }
+    }
+
+    @Test("close frames, the end of TCP, and both for one connection only")
+    func endings() async throws {
+        try await PusherTestServer.withServer { server in
+            let first = try await SocketClient.connect(to: server)
+            let firstID = try await first.socketID()
+            let second = try await SocketClient.connect(to: server)
+            _ = try await second.socketID()
+            server.closeConnections(.socket(firstID), code: 4200, reason: "again")
+            #expect(await first.next() == .close(code: 4200, reason: "again"))
+            first.close(code: 4200)
+            #expect(await first.next() == .end)
+            #expect(server.connections.count == 1)
+            server.dropConnections()
+            #expect(await second.next() == .end)
+        }
+    }
+
+    @Test("garbage goes out as it is")
+    func garbage() async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await SocketClient.connect(to: server)
+            _ = try await client.socketID()
+            let long = String(repeating: "x", count: 70_000)
+            server.sendText(long)
+            server.sendBinary([1, 2])
+            server.sendWebSocketPing([3])
+            server.sendRawBytes([0x8A, 0x01, 0x04])
+            #expect(await client.next() == .text(long))
+            #expect(await client.next() == .frame(opcode: 0x2, [1, 2]))
+            #expect(await client.next() == .frame(opcode: 0x9, [3]))
+            #expect(await client.next() == .frame(opcode: 0xA, [4]))
+        }
+    }
+
+    @Test("upgrades are refused, dropped and stalled")
+    func upgradeFaults() async throws {
+        try await PusherTestServer.withServer { server in
+            server.failConnections(1, with: .refused(status: 503))
+            server.failConnections(1, with: .dropped)
+            server.failConnections(1, with: .stalled)
+            let refused = try await SocketClient.connect(to: server)
+            guard case .response(503, _) = await refused.next() else {
+                Issue.record("not refused")
+                return
+            }
+            #expect(await refused.next() == .end)
+            let dropped = try await SocketClient.connect(to: server)
+            #expect(await dropped.next() == .end)
+            let stalled = try await SocketClient.connect(to: server)
+            try await server.nextRecord { $0.event == .connectionFailed(.stalled) }
+            let accepted = try await SocketClient.connect(to: server)
+            _ = try await accepted.socketID()
+            server.dropConnections()
+            #expect(await stalled.next() == .end)
+        }
+    }
+
+    @Test(
+        "frames that RFC 6455 forbids",
+        arguments: [
+            (SocketClient.frame(0x81, [0x31], isMasked: false), 1002), (SocketClient.frame(0xC1, [0x31]), 1002),
+            (SocketClient.frame(0x83, []), 1002), (SocketClient.frame(0x80, []), 1002),
+            (SocketClient.frame(0x81, [0xFF]), 1007), (SocketClient.frame(0x88, [1]), 1002),
+            (SocketClient.frame(0x01, []) + SocketClient.frame(0x81, []), 1002),
+            (SocketClient.frame(0x81, Array(repeating: 0x31, count: 2_000)), 1009),
+            (
+                SocketClient.frame(0x01, Array(repeating: 0x31, count: 600))
+                    + SocketClient.frame(0x80, Array(repeating: 0x31, count: 600)), 1009
+            ),
+            (SocketClient.frame(0x09, []), 1002), (SocketClient.frame(0x89, Array(repeating: 0, count: 126)), 1002),
+        ] as [([UInt8], Int)]
+    )
+    func violations(bytes: [UInt8], code: Int) async throws {
+        var options = Options()
+        options.maximumMessageSize = 1_000
+        try await PusherTestServer.withServer(options: options) { server in
+            let client = try await SocketClient.connect(to: server)
+            _ = try await client.socketID()
+            client.write(bytes)
+            guard case .close(let closeCode, _) = await client.next() else {
+                Issue.record("not closed")
+                return
+            }
+            #expect(closeCode == code)
+        }
+    }
+
+    @Test("fragments are joined")
+    func fragments() async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await SocketClient.connect(to: server)
+            _ = try await client.socketID()
+            let bytes = Array(Envelope.ping.jsonText.utf8)
+            client.write(SocketClient.frame(0x01, Array(bytes.prefix(5))))
+            client.write(SocketClient.frame(0x89, [7]))
+            client.write(SocketClient.frame(0x80, Array(bytes.dropFirst(5))))
+            #expect(await client.next() == .frame(opcode: 0xA, [7]))
+            #expect(await client.next() == .text(Dialect.pusher.pong))
+        }
+    }
+
+    @Test("what is no HTTP is answered with 400")
+    func notHTTP() async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await SocketClient.connect(to: server, path: nil)
+            client.write(Array("nonsense\r\n\r\n".utf8))
+            guard case .response(400, _) = await client.next() else {
+                Issue.record("no 400")
+                return
+            }
+        }
+    }
+
+    @Test("TLS")
+    func tls() async throws {
+        let certificate = try TestCertificate()
+        var options = Options()
+        options.tls = certificate.tls
+        try await PusherTestServer.withServer(options: options) { server in
+            let client = try await SocketClient.connect(to: server, trusting: certificate.certificatePEM)
+            _ = try await client.socketID()
+            client.send(Envelope.ping.jsonText)
+            #expect(await client.next() == .text(Dialect.pusher.pong))
+            server.dropConnections()
+            #expect(await client.next() == .end)
+        }
+    }
+
+    @Test("a certificate that cannot be read is an error of start()")
+    func invalidCertificate() async throws {
+        var options = Options()
+        options.tls = PusherTestServer.TLS(certificateChain: "x", privateKey: "y")
+        let error = await #expect(throws: PusherTestServer.ServerError.self) {
+            try await PusherTestServer(options: options).start()
+        }
+        #expect(error?.code == .invalidCertificate)
+    }
+
+    @Test("start and shutdown can be repeated; the port stays")
+    func restart() async throws {
+        let server = PusherTestServer()
+        try await server.start()
+        try await server.start()
+        let port = server.port
+        let client = try await SocketClient.connect(to: server)
+        let firstID = try await client.socketID()
+        await server.shutdown()
+        await server.shutdown()
+        #expect(await client.next() == .end)
+        await #expect(throws: (any Error).self) { try await SocketClient.connect(to: server) }
+        try await server.start()
+        #expect(server.port == port)
+        let again = try await SocketClient.connect(to: server)
+        #expect(try await again.socketID() != firstID)
+        await #expect(throws: PusherTestServer.ServerError.self) {
+            var options = Options()
+            options.port = port
+            try await PusherTestServer(options: options).start()
+        }
+        await server.shutdown()
+    }
+
+    @Test("a server that is dropped stops to listen")
+    func dropped() async throws {
+        var server: PusherTestServer? = PusherTestServer()
+        try await server?.start()
+        let client = try await SocketClient.connect(to: try #require(server))
+        _ = try await client.socketID()
+        server = nil
+        #expect(await client.next() == .end)
+    }
+}
