@@ -2,7 +2,8 @@ extension PusherTestServer {
     /// Sends a close frame. TCP is ended once the client has answered, or after ``Options/closeTimeout``.
     ///
     /// Silent connections are closed too.
-    /// - Parameter code: any code, also one that RFC 6455 forbids; nil sends a close frame without one.
+    /// - Parameter code: any code of 16 bits, also one that RFC 6455 forbids; nil sends a close frame without one.
+    ///   Default: 1000.
     public func closeConnections(_ target: Target = .all, code: Int? = 1000, reason: String = "") {
         engine.step { brain in brain.closeConnections(target, code: code, reason: reason) }
     }

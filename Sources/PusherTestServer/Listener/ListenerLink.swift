@@ -51,8 +51,10 @@ final class ListenerLink: ServerLink {
     private func switchToWebSocket(_ pipeline: ChannelPipeline.SynchronousOperations) throws {
         let http = try pipeline.handler(type: HTTPRequestHandler.self)
         let decoder = try pipeline.context(handlerType: ByteToMessageHandler<HTTPRequestDecoder>.self)
+        // The decoder traps on a limit that it cannot hold.
+        let frameLimit = min(max(0, options.maximumMessageSize), Int(UInt32.max))
         try pipeline.addHandlers(
-            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: options.maximumMessageSize)),
+            ByteToMessageHandler(WebSocketFrameDecoder(maxFrameSize: frameLimit)),
             WebSocketHandler(link: self, maximumMessageSize: options.maximumMessageSize),
             position: .after(http)
         )
