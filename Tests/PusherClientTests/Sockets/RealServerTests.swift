@@ -230,7 +230,7 @@ struct RealServerTests {
             server.failConnections(1, with: .refused(status: 503))
             server.failConnections(1, with: .dropped)
             server.failConnections(1, with: .stalled)
-            let pusher = Pusher(server, timeouts: .init(connectionAttempt: .milliseconds(200)))
+            let pusher = Pusher(server, timeouts: .init(connectionAttempt: .seconds(2)))
             var errors = pusher.errors.makeAsyncIterator()
             try await pusher.connected()
             #expect(await errors.next()?.code == .upgradeFailed)
@@ -251,7 +251,7 @@ struct RealServerTests {
             var resubscriptions = last.resubscriptions.makeAsyncIterator()
             server.dropConnections()
             #expect(await resubscriptions.next() != nil)
-            #expect(channels.allSatisfy(\.subscribed))
+            #expect(channels.allSatisfy { $0.subscribed })
             #expect(server.connections.first?.subscribedChannels.count == 1_000)
         }
     }
