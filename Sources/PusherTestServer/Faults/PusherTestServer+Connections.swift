@@ -2,8 +2,11 @@ extension PusherTestServer {
     /// Sends a close frame. TCP is ended once the client has answered, or after ``Options/closeTimeout``.
     ///
     /// Silent connections are closed too.
-    /// - Parameter code: any code of 16 bits, also one that RFC 6455 forbids; nil sends a close frame without one.
-    ///   Default: 1000.
+    /// - Parameters:
+    ///   - target: the connections. Default: all.
+    ///   - code: any code of 16 bits, also one that RFC 6455 forbids; nil sends a close frame without one.
+    ///     Default: 1000.
+    ///   - reason: the text after the code. Default: none.
     public func closeConnections(_ target: Target = .all, code: Int? = 1000, reason: String = "") {
         engine.step { brain in brain.closeConnections(target, code: code, reason: reason) }
     }
@@ -35,8 +38,10 @@ extension PusherTestServer {
 
     /// Makes new connections fail, until ``acceptConnections()``.
     ///
-    /// - Parameter count: how many; the ones after them are accepted. Nil, the default, means all. A further call
-    ///   with a count is appended to one that has not been used up.
+    /// - Parameters:
+    ///   - count: how many; the ones after them are accepted. Nil, the default, means all. A further call with a count
+    ///     is appended to one that has not been used up.
+    ///   - fault: what happens to them.
     public func failConnections(_ count: Int? = nil, with fault: ConnectionFault) {
         engine.step { brain in brain.failConnections(count: count, with: fault) }
     }

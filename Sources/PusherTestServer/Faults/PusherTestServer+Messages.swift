@@ -30,6 +30,7 @@ extension PusherTestServer {
     ///   - name: the event's name, also one of the protocol's own.
     ///   - data: the value of `data`, which goes out as a JSON string; nil leaves it out.
     ///   - channel: the channel's name; nil leaves it out.
+    ///   - target: the connections. Default: all.
     public func sendEvent(_ name: String, data: String? = "{}", channel: String? = nil, to target: Target = .all) {
         engine.step { brain in brain.sendEvent(name, data: data, channel: channel, target) }
     }

@@ -47,7 +47,9 @@ extension PusherTestServer {
 
     /// Waits until at least this many connections are open and have been told their socket id.
     ///
-    /// - Parameter timeout: how long to wait, in real time. Default: 10 s.
+    /// - Parameters:
+    ///   - count: how many at least. Default: 1.
+    ///   - timeout: how long to wait, in real time. Default: 10 s.
     /// - Returns: the connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
@@ -60,7 +62,10 @@ extension PusherTestServer {
 
     /// Waits until at least this many connections are subscribed to a channel.
     ///
-    /// - Parameter timeout: how long to wait, in real time. Default: 10 s.
+    /// - Parameters:
+    ///   - channel: the channel's name.
+    ///   - count: how many at least. Default: 1.
+    ///   - timeout: how long to wait, in real time. Default: 10 s.
     /// - Returns: the connections that are subscribed, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult

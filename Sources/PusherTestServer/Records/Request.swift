@@ -27,7 +27,11 @@ extension PusherTestServer {
         public var body: [UInt8]
 
         /// Makes a request.
-        /// - Parameter target: the path, with a query or without.
+        /// - Parameters:
+        ///   - method: the method. Default: `GET`.
+        ///   - target: the path, with a query or without.
+        ///   - headers: the header fields. Default: none.
+        ///   - body: the body. Default: empty.
         public init(method: String = "GET", target: String, headers: [Header] = [], body: [UInt8] = []) {
             self.method = method.uppercased()
             let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
