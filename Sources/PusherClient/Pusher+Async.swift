@@ -24,6 +24,8 @@ extension Pusher {
     ///
     /// Where the task is cancelled the wait ends at once, and the closing goes on by itself.
     public func disconnected() async {
+        // A task that is cancelled already does not begin to wait, but it has asked for the end all the same.
+        disconnect()
         _ = try? await engine.wait { machine, waiter, now, effects in
             machine.awaitDisconnection(waiter, now: now, into: &effects)
         }

@@ -32,14 +32,7 @@ extension Span<UInt8> {
 extension String {
     /// The bytes of the range as they are; what is not UTF-8 becomes U+FFFD.
     init(copying bytes: Span<UInt8>, _ range: Range<Int>) {
-        self.init(unsafeUninitializedCapacity: range.count) { buffer in
-            var count = 0
-            for index in range {
-                buffer[count] = bytes[index]
-                count += 1
-            }
-            return count
-        }
+        self = bytes.extracting(range).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
     }
 
     /// The string that a token stands for.

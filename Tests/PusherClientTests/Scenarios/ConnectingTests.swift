@@ -181,6 +181,16 @@ struct ConnectingTests {
         }
         #expect(count == 1)
         #expect(pusher.connection.connectionState == .disconnected)
+
+        let working = Task {
+            try await pusher.withConnection { _ in for await _ in pusher.events {} }
+        }
+        await world.runUntil { pusher.connection.connectionState == .connected }
+        working.cancel()
+        try await world.complete { try await working.value }
+        await world.run()
+        #expect(pusher.connection.connectionState == .disconnected)
+
         await #expect(throws: Failure.self) {
             try await world.complete { try await pusher.withConnection { _ in throw Failure() } }
         }
