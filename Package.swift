@@ -85,9 +85,14 @@ let package = Package(
             exclude: ["run.sh"],
             swiftSettings: settings
         ),
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .testTarget(
             name: "PusherProtocolTests",
-            dependencies: ["PusherProtocol"],
+            dependencies: [
+                "PusherProtocol",
+                "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(
@@ -113,6 +118,7 @@ let package = Package(
                 "PusherClient",
                 "PusherProtocol",
                 "PusherTestServer",
+                "TestSupport",
                 "CSodium",
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),

@@ -1,0 +1,72 @@
+import PusherProtocol
+import Testing
+
+@Suite("Channel names")
+struct ChannelNameTests {
+    @Test(
+        "The prefix says what the channel is",
+        arguments: [
+            ("orders", .public, false),
+            ("cache-orders", .public, true),
+            ("private-orders", .private, false),
+            ("private-cache-orders", .private, true),
+            ("private-encrypted-orders", .privateEncrypted, false),
+            ("private-encrypted-cache-orders", .privateEncrypted, true),
+            ("presence-orders", .presence, false),
+            ("presence-cache-orders", .presence, true),
+            // Nothing but the prefix.
+            ("private-", .private, false), ("presence-cache-", .presence, true), ("cache-", .public, true),
+            ("private-encrypted-", .privateEncrypted, false),
+            // Prefixes are case-sensitive, whole, and in their order.
+            ("Private-orders", .public, false), ("PRESENCE-orders", .public, false),
+            ("private-Cache-x", .private, false),
+            ("private", .public, false), ("privateorders", .public, false), ("cache", .public, false),
+            ("private-encrypted", .private, false), ("private-encryptedcache-x", .private, false),
+            ("cache-private-orders", .public, true), ("encrypted-orders", .public, false),
+            ("private-cache-encrypted-x", .private, true), ("presence-encrypted-x", .presence, false),
+            ("my-private-orders", .public, false),
+        ] as [(String, ChannelKind.Base, Bool)]
+    )
+    func kinds(name: String, base: ChannelKind.Base, isCache: Bool) throws {
+        let kind = try ChannelName(name).kind
+        #expect(kind == ChannelKind(base: base, isCache: isCache))
+        #expect(kind.requiresAuthorization == (base != .public))
+    }
+
+    @Test("Every allowed character, and no other of ASCII's, stands in a name", arguments: UInt8(0)...0x7F)
+    func characters(byte: UInt8) throws {
+        let character = Character(Unicode.Scalar(byte))
+        let allowed = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-=@,.;"
+        if allowed.contains(character) {
+            #expect(try ChannelName("a\(character)b").rawValue == "a\(character)b")
+        } else {
+            #expect(throws: ChannelName.ValidationError.invalidCharacter(character)) {
+                try ChannelName("a\(character)b")
+            }
+        }
+    }
+
+    @Test(
+        "The error names what is wrong",
+        arguments: [
+            ("", .empty),
+            ("#server-to-user-1", .reserved), ("#", .reserved),
+            ("a#b", .invalidCharacter("#")), ("a b", .invalidCharacter(" ")), ("grüße", .invalidCharacter("ü")),
+            ("a🚀", .invalidCharacter("🚀")), ("ae\u{301}", .invalidCharacter("e\u{301}")),
+            ("a\r\nb", .invalidCharacter("\r\n")),
+            (String(repeating: "a", count: 201), .tooLong(length: 201)),
+            (String(repeating: "é", count: 101), .tooLong(length: 202)),
+        ] as [(String, ChannelName.ValidationError)]
+    )
+    func errors(name: String, expected: ChannelName.ValidationError) {
+        #expect(throws: expected) { try ChannelName(name) }
+        #expect(!expected.description.isEmpty)
+    }
+
+    @Test("A name may have 200 bytes, its prefix included", arguments: ["", "private-", "private-encrypted-cache-"])
+    func length(prefix: String) throws {
+        let longest = prefix + String(repeating: "a", count: 200 - prefix.utf8.count)
+        #expect(try ChannelName(longest).rawValue == longest)
+        #expect(throws: ChannelName.ValidationError.tooLong(length: 201)) { try ChannelName(longest + "a") }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import PusherProtocol
+import Testing
+
+@Suite("Encoding an envelope")
+struct EnvelopeEncodingTests {
+    @Test(
+        "What the client sends, byte for byte",
+        arguments: [
+            (Envelope.ping, #"{"event":"pusher:ping","data":{}}"#),
+            (.pong, #"{"event":"pusher:pong","data":{}}"#),
+            (.subscribe(channel: "a"), #"{"event":"pusher:subscribe","data":{"channel":"a"}}"#),
+            (
+                .subscribe(channel: "private-a", auth: "key:sig"),
+                #"{"event":"pusher:subscribe","data":{"channel":"private-a","auth":"key:sig"}}"#
+            ),
+            (
+                .subscribe(channel: "presence-a", auth: "key:sig", channelData: #"{"user_id": "1"}"#),
+                #"{"event":"pusher:subscribe","data":{"channel":"presence-a","auth":"key:sig","channel_data":"{\"user_id\": \"1\"}"}}"#
+            ),
+            (.unsubscribe(channel: "a"), #"{"event":"pusher:unsubscribe","data":{"channel":"a"}}"#),
+            (
+                Envelope(event: "client-x", channel: "private-c", data: .json(#"{"a":1}"#)),
+                #"{"event":"client-x","data":{"a":1},"channel":"private-c"}"#
+            ),
+        ]
+    )
+    func frames(envelope: Envelope, text: String) {
+        #expect(envelope.jsonText == text)
+    }
+
+    /// A server verifies the signature over exactly these bytes.
+    @Test(
+        "channel_data arrives as it was signed",
+        arguments: [#"{"user_id":"ü\u00fc\/","x":1e0}"#, " {} ", "\u{0}\u{1F}"]
+    )
+    func channelData(signed: String) throws {
+        let envelope = try Envelope(
+            decoding: Envelope.subscribe(channel: "presence-a", auth: "k:s", channelData: signed).jsonText
+        )
+        #expect(envelope.data.value?["channel_data"]?.string == signed)
+    }
+
+    @Test("A golden frame that is written again is decoded to the same", arguments: GoldenFrame.all)
+    func goldenFrames(frame: GoldenFrame) throws {
+        var expected = frame.envelope
+        expected.unknownKeysText = nil
+        #expect(try Envelope(decoding: frame.envelope.jsonText) == expected)
+    }
+
+    static let strings = [
+        "", "plain", "quote \" backslash \\ slash /", "\n\r\t\u{8}\u{C}", "é€🚀", "e\u{301}", "\u{2028}\u{2029}",
+        "\u{7F}", "\u{FFFD}", "\u{10FFFF}", #"{"nested":"\"text\""}"#,
+        String(String.UnicodeScalarView((0..<0x20).compactMap { Unicode.Scalar($0) })),
+    ]
+
+    @Test("Any string survives, and Foundation reads the same", arguments: strings)
+    func roundTrip(string: String) throws {
+        let envelope = Envelope(event: string, channel: string, data: .string(string), userID: string)
+        let text = envelope.jsonText
+        #expect(try Envelope(decoding: text) == envelope)
+
+        let members = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+        #expect(members == ["event": string, "channel": string, "data": string, "user_id": string])
+        // `==` on strings takes canonically equivalent ones for equal; the wire does not.
+        #expect(members["data"].map { Array($0.utf8) } == Array(string.utf8))
+    }
+
+    @Test("Equal text in another normal form stays another text")
+    func normalForm() throws {
+        let decoded = try Envelope(decoding: Envelope(event: "e", data: .string("e\u{301}")).jsonText)
+        #expect(decoded.data.text.map { Array($0.utf8) } == [0x65, 0xCC, 0x81])
+    }
+}

@@ -1,0 +1,55 @@
+import PusherProtocol
+import Testing
+
+@Suite("JSON values")
+struct JSONValueTests {
+    @Test("The value inside a payload is found whether it was encoded once or twice")
+    func payloadValue() {
+        #expect(Envelope.Payload.string(#"{"a":1}"#).value == ["a": 1])
+        #expect(Envelope.Payload.json(#"{"a":1}"#).value == ["a": 1])
+        #expect(Envelope.Payload.none.value == nil)
+        #expect(Envelope.Payload.string("").value == nil)
+        #expect(Envelope.Payload.string("plain text").value == nil)
+        #expect(Envelope.Payload.string(#""text""#).value == "text")
+    }
+
+    @Test(
+        "Whole numbers are integers however they are written",
+        arguments: [
+            ("120", 120), ("120.0", 120), ("1.2e2", 120), ("-1", -1), ("0", 0), ("1.5", nil), ("1e300", nil),
+            ("9223372036854775808", nil), ("-1e400", nil), (#""120""#, nil), ("true", nil), ("null", nil),
+        ] as [(String, Int?)]
+    )
+    func integers(text: String, expected: Int?) {
+        #expect(JSONValue(parsing: text)?.integer == expected)
+    }
+
+    @Test(
+        "Identifiers are strings or numbers",
+        arguments: [
+            (#""u1""#, "u1"), ("10", "10"), ("10.0", "10"), ("1.5", "1.5"), ("null", nil), ("[]", nil), ("true", nil),
+        ] as [(String, String?)]
+    )
+    func identifiers(text: String, expected: String?) {
+        #expect(JSONValue(parsing: text)?.identifier == expected)
+    }
+
+    @Test("Accessors give nil for values of another kind")
+    func accessors() throws {
+        let value = try #require(JSONValue(parsing: #"{"s":"x","a":[1],"o":{"k":null},"d":0.5,"b":true}"#))
+        #expect(value["s"]?.string == "x" && value["s"]?.array == nil)
+        #expect(value["a"]?.array == [1] && value["a"]?.object == nil)
+        #expect(value["o"]?.object == ["k": nil] && value["o"]?.string == nil)
+        #expect(value["d"]?.double == 0.5 && value["d"]?.integer == nil)
+        #expect(value["b"] == true && value["b"]?.double == nil)
+        #expect(value["missing"] == nil && JSONValue.string("x")["s"] == nil)
+    }
+
+    @Test("Text is compact, with its keys sorted, and reads back")
+    func text() {
+        let value: JSONValue = ["b": [1, .number(2.5), nil, true], "a": "x\"\n", "c": [:], "d": []]
+        #expect(value.jsonText == #"{"a":"x\"\n","b":[1,2.5,null,true],"c":{},"d":[]}"#)
+        #expect(JSONValue(parsing: value.jsonText) == value)
+        #expect(JSONValue.array([.number(.nan), .number(.infinity)]).jsonText == "[null,null]")
+    }
+}
