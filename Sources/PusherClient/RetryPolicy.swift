@@ -1,3 +1,5 @@
+import Foundation
+
 /// Decides how long to wait before the next attempt to connect.
 ///
 /// It is asked on the client's event loop and must not block. It is not asked where the protocol leaves no choice: after
@@ -71,18 +73,15 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
 
     /// The wait before the attempt.
     public func delay(for context: RetryContext) -> Duration? {
-        bound(retryCount: context.retryCount) * min(max(context.random, 0), 1)
+        bound(retryCount: context.retryCount) * (context.random > 0 ? min(context.random, 1) : 0)
     }
 
     /// The longest wait before the attempt.
     func bound(retryCount: Int) -> Duration {
-        var bound = min(base, cap)
-        // The cap is reached long before the count is large; the loop ends there.
-        for _ in 0..<max(retryCount, 0) where bound < cap {
-            bound = min(bound * factor, cap)
-            if factor == 1 || bound == .zero { break }
-        }
-        return bound
+        guard base > .zero, cap > .zero else { return .zero }
+        let growth = factor > 1 ? pow(factor, Double(max(retryCount, 0))) : 1
+        // Compared as numbers: a duration that is multiplied by too much traps.
+        return growth < cap / base ? base * growth : cap
     }
 }
 

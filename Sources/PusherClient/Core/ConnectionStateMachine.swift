@@ -59,6 +59,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     var mustUseTLS = false
     var outage: Outage?
     private var announcedState: ConnectionState = .disconnected
+    /// Not always ``status``, which is ahead of it while the retry policy is being asked.
+    private var announcedStatus: ConnectionStatus = .initialized
     private var serial: UInt64 = 0
 
     package init() {}
@@ -241,8 +243,9 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     mutating func publish(_ status: ConnectionStatus, into effects: inout [Effect]) {
-        guard self.status != status else { return }
         self.status = status
+        guard announcedStatus != status else { return }
+        announcedStatus = status
         effects.append(.statusChanged(status))
     }
 

@@ -1,0 +1,140 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// Defects that other clients have, or had, and this one must not.
+@Suite("Defects of other clients, in the core")
+struct KnownDefectTests {
+    @Test("disconnect() while connecting is not ignored (PusherSwift #459)")
+    func disconnectWhileConnecting() {
+        var client = CoreClient()
+        client.connect()
+        #expect(
+            client.disconnect() == [
+                "stop attempt", "abort 1", "stop unavailable", "connecting → disconnected", "status disconnected",
+            ]
+        )
+        #expect(client.establish() == [])
+        #expect(client.advance(by: .seconds(3_600)) == [])
+        #expect(client.state == .disconnected)
+    }
+
+    @Test("A pong timeout does not leave the socket open")
+    func pongTimeout() {
+        var client = CoreClient.connected()
+        #expect(client.advance(by: .seconds(120)).wire == ["send 1 ping"])
+        let transcript = client.advance(by: .seconds(30))
+        #expect(transcript.wire == ["abort 1"])
+        #expect(transcript.told == ["report pongTimedOut"])
+        #expect(client.state == .reconnecting)
+    }
+
+    @Test(
+        "A failure before the handshake does not leave the client connecting",
+        arguments: [
+            PusherClientError.Code.nameResolutionFailed, .connectionFailed, .tlsFailed, .upgradeFailed,
+        ]
+    )
+    func failureBeforeHandshake(code: PusherClientError.Code) {
+        var client = CoreClient()
+        client.connect()
+        let transcript = client.closed(error: PusherClientError(code, "no way"))
+        #expect(transcript.told == ["report \(code)"])
+        #expect(transcript.changes == ["connecting → disconnected", "disconnected → reconnecting", "ask retry 0"])
+        client.decide(.seconds(1))
+        #expect(client.advance(by: .seconds(1)).wire == ["open 2"])
+    }
+
+    @Test("A server that opens the socket and never greets does not leave the client connecting")
+    func noGreeting() {
+        var client = CoreClient()
+        client.connect()
+        client.opened()
+        let transcript = client.advance(by: .seconds(15))
+        #expect(transcript.wire == ["abort 1"])
+        #expect(transcript.told == ["report connectionTimedOut"])
+        #expect(client.state == .reconnecting)
+    }
+
+    @Test(
+        "A greeting that cannot be used does not leave the client connecting (pusher-js)",
+        arguments: [nil, "{}", "x"]
+    )
+    func unusableGreeting(data: String?) {
+        var client = CoreClient()
+        client.connect()
+        client.opened()
+        let data = data.map { Envelope.Payload.string($0) } ?? .none
+        let transcript = client.received(Envelope(event: EventName.connectionEstablished, data: data))
+        #expect(transcript.wire == ["abort 1"])
+        #expect(client.state == .reconnecting)
+    }
+
+    @Test("A 40xx code that no list has is not reconnected (PusherSwift)", arguments: [4002, 4010, 4050, 4099])
+    func unlistedCode(code: Int) {
+        var client = CoreClient.connected()
+        let transcript = client.closed(code: CloseCode(rawValue: code))
+        #expect(transcript.changes == ["connected → disconnected", "status refused connectionRefused \(code)"])
+        #expect(client.advance(by: .seconds(3_600)) == [])
+    }
+
+    @Test("subscription_succeeded is not lost for want of data (soketi)")
+    func successWithoutData() throws {
+        var client = CoreClient.connected()
+        client.subscribe("orders")
+        let frame = #"{"event":"pusher_internal:subscription_succeeded","channel":"orders"}"#
+        #expect(try client.received(frame) == ["subscribed orders"])
+    }
+
+    @Test("A pusher:error whose data is a string is not lost (Reverb)")
+    func stringError() throws {
+        let frame = #"{"event":"pusher:error","data":"{\"code\":4001,\"message\":\"unknown\"}"}"#
+        var client = CoreClient.connected()
+        #expect(try client.received(frame) == ["report serverError 4001"])
+        var connecting = CoreClient()
+        connecting.connect()
+        connecting.opened()
+        let transcript = try connecting.received(frame)
+        #expect(transcript.wire == ["abort 1"])
+        #expect(transcript.changes == ["connecting → disconnected", "status refused connectionRefused 4001"])
+    }
+
+    @Test("pusher:ping is answered", arguments: [Envelope.Payload.none, .string("{}"), .json("{}")])
+    func ping(data: Envelope.Payload) {
+        var client = CoreClient.connected()
+        #expect(client.received(Envelope(event: EventName.ping, data: data)) == ["send 1 pong"])
+    }
+
+    @Test("Subscribing as soon as the client is connected does not subscribe twice")
+    func subscribingWhenConnected() {
+        var client = CoreClient()
+        client.subscribe("orders")
+        client.connect()
+        #expect(client.establish().wire == ["send 1 subscribe orders"])
+        #expect(client.subscribe("orders").wire == [])
+        client.received(.success("orders"))
+        #expect(client.subscribe("orders").wire == [])
+    }
+
+    @Test("A channel that was unsubscribed while pending does not come back after a reconnect (pusher-js)")
+    func unsubscribedWhilePending() {
+        var client = CoreClient.connected()
+        client.subscribe("orders")
+        #expect(client.unsubscribe("orders").wire == [])
+        client.closed()
+        client.decide(.zero)
+        #expect(client.advance(by: .zero).wire == ["open 2"])
+        #expect(client.establish().wire == [])
+    }
+
+    @Test("A late close of an old socket does not close the new one")
+    func lateClose() {
+        var client = CoreClient.connected()
+        client.disconnect()
+        #expect(client.connect().wire == ["abort 1", "open 2"])
+        client.establish()
+        #expect(client.closed(1, code: 1000) == [])
+        #expect(client.closed(1) == [])
+        #expect(client.state == .connected)
+    }
+}

@@ -1,0 +1,118 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("Watching the server")
+struct LivenessTests {
+    @Test("Silence for the activity timeout brings a ping, and for the pong timeout after it the end")
+    func timings() {
+        var client = CoreClient.connected()
+        #expect(client.advance(by: .milliseconds(119_999)) == [])
+        #expect(client.advance(by: .milliseconds(1)) == ["set pong 30s", "send 1 ping"])
+        #expect(client.advance(by: .milliseconds(29_999)) == [])
+        #expect(client.advance(by: .milliseconds(1)).wire == ["abort 1"])
+        #expect(client.state == .reconnecting)
+    }
+
+    enum Frame: CaseIterable { case message, pong, malformed, control }
+
+    @Test("Any frame counts as activity, before a ping and after it", arguments: Frame.allCases)
+    func anyFrame(frame: Frame) {
+        func receive(_ client: inout CoreClient) -> Transcript {
+            switch frame {
+            case .message: client.received(.message(nil))
+            case .pong: client.received(Envelope(event: EventName.pong))
+            case .malformed: client.malformed()
+            case .control: client.activity()
+            }
+        }
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(100))
+        #expect(receive(&client).timers == [])
+        // The timer that runs is not set anew: when it fires it is set for the rest.
+        #expect(client.advance(by: .seconds(20)) == ["set activity 100s"])
+        #expect(client.advance(by: .seconds(100)).wire == ["send 1 ping"])
+        client.advance(by: .seconds(29))
+        #expect(receive(&client).timers == ["stop pong", "set activity 120s"])
+        #expect(client.advance(by: .milliseconds(119_999)) == [])
+        #expect(client.advance(by: .milliseconds(1)).wire == ["send 1 ping"])
+    }
+
+    @Test("A thousand frames set no timer")
+    func noTimerPerFrame() {
+        var client = CoreClient.connected()
+        for _ in 0..<1_000 {
+            client.advance(by: .milliseconds(1))
+            #expect(client.activity() == [])
+        }
+    }
+
+    @Test(
+        "The shorter of the option's and the server's timeout holds; one that makes no sense does not",
+        arguments: [
+            ("120", 120, "120s"), ("30", 120, "30s"), ("300", 120, "120s"), ("30", 10, "10s"), ("120", 600, "120s"),
+            ("0.5", 120, "1s"), ("1.5", 120, "1.5s"), ("30.0", 120, "30s"), ("3e1", 120, "30s"),
+            ("0", 120, "120s"), ("-5", 120, "120s"), ("null", 120, "120s"), (#"\"30\""#, 120, "120s"),
+            ("1e308", 120, "120s"), ("99999999999999999999", 120, "120s"), ("true", 120, "120s"),
+            ("[]", 120, "120s"), (nil, 120, "120s"), (nil, 45, "45s"),
+        ] as [(String?, Int, String)]
+    )
+    func activityTimeout(server: String?, option: Int, expected: String) {
+        var client = CoreClient { $0.activityTimeout = .seconds(option) }
+        client.connect()
+        client.opened()
+        // The escapes of the table are those of a string in a string.
+        let transcript = client.greeted(activityTimeout: server.map { $0.replacing(#"\""#, with: "\"") })
+        #expect(transcript.timers.lines.last?.text == "set activity \(expected)")
+    }
+
+    @Test("pusher:ping is answered, and is no answer to our own")
+    func serverPing() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        #expect(client.received(.ping) == ["stop pong", "set activity 120s", "send 1 pong"])
+    }
+
+    @Test("A silence that the computer slept through is noticed at the next call")
+    func suspended() {
+        var client = CoreClient.connected()
+        client.suspend(for: .seconds(119))
+        #expect(client.subscribe("a").wire == ["send 1 subscribe a"])
+        client.suspend(for: .seconds(1))
+        #expect(client.subscribe("b") == ["stop activity", "set pong 30s", "send 1 ping", "send 1 subscribe b"])
+        #expect(client.subscribe("c").wire == ["send 1 subscribe c"])
+        #expect(client.advance(by: .seconds(30)).wire == ["abort 1"])
+    }
+
+    @Test("connect() on a connection that was slept over asks for a sign of life")
+    func connectAfterSuspension() {
+        var client = CoreClient.connected()
+        client.suspend(for: .seconds(3_600))
+        #expect(client.connect() == ["stop activity", "set pong 30s", "send 1 ping"])
+        #expect(client.connect() == [])
+    }
+
+    @Test("A frame after a long sleep is activity like any other")
+    func frameAfterSuspension() {
+        var client = CoreClient.connected()
+        client.suspend(for: .seconds(3_600))
+        #expect(client.received(.message(nil)).wire == [])
+        #expect(client.connect() == [])
+    }
+
+    @Test("Timers of an earlier connection do nothing")
+    func staleTimers() throws {
+        var client = CoreClient.connected()
+        let activity = try #require(client.timer(.activity))
+        client.advance(by: .seconds(120))
+        let pong = try #require(client.timer(.pong))
+        client.activity()
+        #expect(client.fire(activity) == [])
+        #expect(client.fire(pong) == [])
+        client.closed(code: 4200)
+        client.establish()
+        #expect(client.fire(activity) == [])
+        #expect(client.fire(pong) == [])
+        #expect(client.state == .connected)
+    }
+}

@@ -1,0 +1,215 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("Losing the connection, and making it again")
+struct ReconnectTests {
+    @Test("An outage is announced once, however many attempts it takes")
+    func announcedOnce() {
+        var client = CoreClient.connected()
+        #expect(
+            client.closed(code: 1006).changes == [
+                "connected → disconnected", "disconnected → reconnecting", "ask retry 0",
+            ]
+        )
+        #expect(client.decide(.seconds(3)).changes == ["status waiting 3s attempt 1 connectionClosed 1006"])
+        #expect(client.advance(by: .milliseconds(2_999)) == [])
+        #expect(client.advance(by: .milliseconds(1)).changes == ["reconnecting → connecting", "status connecting"])
+        #expect(client.closed(code: 1006).changes == ["connecting → reconnecting", "ask retry 1"])
+        client.decide(.zero)
+        client.advance(by: .zero)
+        #expect(client.establish().changes == ["connecting → connected", "status connected 3.1"])
+    }
+
+    @Test("Every status of a loss is published, also where there is nothing to wait for")
+    func zeroDelay() {
+        var client = CoreClient()
+        client.connect()
+        client.closed()
+        #expect(client.decide(.zero).changes == ["status waiting 0s attempt 1 connectionClosed"])
+        #expect(client.advance(by: .zero).changes == ["reconnecting → connecting", "status connecting"])
+    }
+
+    @Test("connect() while the policy is being asked does not publish a status twice")
+    func connectWhileAsking() {
+        var client = CoreClient()
+        client.connect()
+        client.closed()
+        #expect(client.connect().changes == ["reconnecting → connecting"])
+        #expect(client.decide(.seconds(1)) == [])
+    }
+
+    @Test(
+        "The policy's wait is kept within what the protocol and the application allow",
+        arguments: [
+            (.seconds(7), 1006, .seconds(120), "7s"),
+            (.seconds(-7), 1006, .seconds(120), "0s"),
+            (.seconds(500), 1006, .seconds(120), "120s"),
+            (.seconds(500), 1006, nil, "500s"),
+            (.seconds(Int64.max), 1006, nil, "31536000s"),
+            (.seconds(Int64.min), 1006, nil, "0s"),
+            (.seconds(5), 1006, .seconds(-1), "0s"),
+            // 41xx: a second at the least, whoever says otherwise.
+            (.zero, 4100, .seconds(120), "1s"), (.seconds(-7), 4199, .seconds(120), "1s"),
+            (.seconds(5), 4100, .seconds(120), "5s"), (.seconds(5), 4150, .milliseconds(100), "1s"),
+        ] as [(Duration, CloseCode, Duration?, String)]
+    )
+    func delays(decision: Duration, code: CloseCode, longest: Duration?, wait: String) {
+        var client = CoreClient.connected { $0.maximumRetryDelay = longest }
+        client.closed(code: code)
+        #expect(client.decide(decision).timers == ["set retry \(wait)"])
+    }
+
+    @Test("The policy learns how it stands")
+    func context() throws {
+        var client = CoreClient.connected()
+        #expect(client.closed(code: 4100).changes.lines.last?.text == "ask retry 0 at least 1s")
+        for count in 1...3 {
+            client.decide(.zero)
+            client.advance(by: .seconds(1))
+            let asked = client.closed(error: .init(.connectionFailed, "no")).changes.lines.last?.text
+            #expect(asked == "ask retry \(count)")
+        }
+    }
+
+    @Test("The policy can give up")
+    func givingUp() {
+        var client = CoreClient.connected()
+        client.closed()
+        let transcript = client.decide(nil)
+        #expect(transcript.told == ["report retriesExhausted"])
+        #expect(transcript.changes == ["reconnecting → disconnected", "status disconnected retriesExhausted"])
+        #expect(client.advance(by: .seconds(3_600)) == [])
+        #expect(client.connect().wire == ["open 2"])
+    }
+
+    @Test("reconnectAttemptsMax bounds the attempts after a loss", arguments: [0, 1, 3])
+    func maximumRetries(limit: Int) {
+        var client = CoreClient.connected { $0.maximumRetries = limit }
+        var attempts = 0
+        while client.closed().changes.lines.last?.text.hasPrefix("ask") == true {
+            client.decide(.zero)
+            client.advance(by: .zero)
+            attempts += 1
+        }
+        #expect(attempts == limit)
+        #expect(client.state == .disconnected)
+        // A call of the application's own starts to count anew.
+        client.connect()
+        #expect(client.closed().changes.lines.last?.text.hasPrefix("ask") == (limit > 0))
+    }
+
+    @Test("The count starts anew only after a connection that held", arguments: [(9_999, 2), (10_000, 0), (60_000, 0)])
+    func resetAfterHolding(milliseconds: Int, count: Int) {
+        var client = CoreClient()
+        client.connect()
+        for _ in 0..<2 {
+            client.closed()
+            client.decide(.zero)
+            client.advance(by: .zero)
+        }
+        client.establish()
+        client.advance(by: .milliseconds(milliseconds))
+        #expect(client.closed().changes.lines.last?.text == "ask retry \(count)")
+    }
+
+    @Test(
+        "42xx: at once after a connection that held for a second, else by the policy",
+        arguments: [4200, 4201, 4250, 4299]
+    )
+    func reconnectImmediately(code: Int) {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(1))
+        let transcript = client.closed(code: CloseCode(rawValue: code))
+        #expect(transcript.wire == ["open 2"])
+        #expect(
+            transcript.changes == [
+                "connected → disconnected", "disconnected → reconnecting", "reconnecting → connecting",
+                "status connecting",
+            ]
+        )
+        client.establish()
+        client.advance(by: .milliseconds(999))
+        #expect(client.closed(code: CloseCode(rawValue: code)).changes.lines.last?.text == "ask retry 1")
+        client.decide(.zero)
+        client.advance(by: .zero)
+        #expect(client.closed(code: CloseCode(rawValue: code)).changes.lines.last?.text == "ask retry 2")
+    }
+
+    @Test(
+        "4000: over to TLS for good, on the port given, or 443 where it was 80",
+        arguments: [(80, 443), (8_080, 8_080), (443, 443)]
+    )
+    func switchToTLS(port: Int, tlsPort: Int) {
+        let request = TransportRequest(host: "h", port: port, useTLS: false, path: "/app/key")
+        var client = CoreClient { $0.endpoint = .success(request) }
+        client.connect()
+        client.opened()
+        #expect(client.closed(code: 4000).wire == ["open 2 wss:\(tlsPort)"])
+        client.establish()
+        client.disconnect()
+        client.closed(code: 1000)
+        #expect(client.connect().wire == ["open 3 wss:\(tlsPort)"])
+    }
+
+    @Test("4000 on a connection over TLS is a refusal", arguments: [true, false])
+    func switchToTLSTwice(usesTLS: Bool) {
+        let request = TransportRequest(host: "h", port: 80, useTLS: usesTLS, path: "/app/key")
+        var client = CoreClient { $0.endpoint = .success(request) }
+        client.connect()
+        if !usesTLS { client.closed(code: 4000) }
+        #expect(
+            client.closed(code: 4000).changes == ["connecting → disconnected", "status refused connectionRefused 4000"]
+        )
+    }
+
+    @Test("Where reconnecting is off, no loss leads to an attempt", arguments: [nil, 1006, 4000, 4100, 4200])
+    func withoutReconnecting(code: Int?) {
+        var client = CoreClient.connected { $0.autoReconnect = false }
+        client.advance(by: .seconds(5))
+        let transcript = client.closed(code: code.map { CloseCode(rawValue: $0) })
+        #expect(transcript.wire == [])
+        #expect(client.state == .disconnected)
+        #expect(client.advance(by: .seconds(3_600)) == [])
+    }
+
+    @Test("Ten seconds of trying make the server unavailable, and it stays so until the client is connected")
+    func unavailable() {
+        var client = CoreClient()
+        client.connect()
+        client.advance(by: .seconds(4))
+        client.closed(error: .init(.connectionFailed, "no"))
+        client.decide(.seconds(1))
+        client.advance(by: .seconds(1))
+        #expect(client.advance(by: .milliseconds(4_999)) == [])
+        #expect(client.advance(by: .milliseconds(1)) == ["status unavailable connectionFailed"])
+        #expect(client.state == .connecting)
+        client.closed(error: .init(.tlsFailed, "no"))
+        client.decide(.seconds(2))
+        #expect(
+            client.advance(by: .seconds(2)).changes == ["reconnecting → connecting", "status unavailable tlsFailed"]
+        )
+        #expect(client.establish().changes == ["connecting → connected", "status connected 3.1"])
+    }
+
+    @Test("A close whose code a pusher:error has announced is not reported again")
+    func reportedOnce() {
+        var client = CoreClient.connected()
+        #expect(client.received(.error(4200)).told == ["report serverError 4200"])
+        #expect(client.closed(code: 4200).told == [])
+        client = .connected()
+        client.received(.error(4200))
+        #expect(client.closed(code: 4201).told == ["report connectionClosed 4201"])
+    }
+
+    @Test("A wait that is over by the clock ends at the next call, though the timers stood still")
+    func suspendedWhileWaiting() {
+        var client = CoreClient.connected()
+        client.closed()
+        client.decide(.seconds(60))
+        client.suspend(for: .seconds(59))
+        #expect(client.subscribe("orders").wire == [])
+        client.suspend(for: .seconds(1))
+        #expect(client.unsubscribe("orders").wire == ["open 2"])
+    }
+}

@@ -1,0 +1,242 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// The machine with a clock and timers that a test moves by hand. Attempts, channels and waiting calls are numbered or
+/// named in the order in which they appear, and the ledger is checked after each input.
+struct CoreClient {
+    private(set) var machine: ClientStateMachine
+    private(set) var ledger = Ledger()
+    private(set) var now = Self.origin
+    /// The event loop's clock, which stands still while the computer is suspended.
+    private var loopTime = Duration.zero
+    private var channels: [ChannelID: String] = [:]
+    private var waiters: [WaiterID] = []
+
+    private static let origin = ContinuousClock.now
+
+    init(_ configure: (inout CoreConfiguration) -> Void = { _ in }) {
+        let request = TransportRequest(host: "server.example", port: 80, useTLS: false, path: "/app/key")
+        var configuration = CoreConfiguration(endpoint: .success(request))
+        configure(&configuration)
+        machine = ClientStateMachine(configuration: configuration)
+    }
+
+    /// A client whose first attempt has succeeded.
+    static func connected(_ configure: (inout CoreConfiguration) -> Void = { _ in }) -> CoreClient {
+        var client = CoreClient(configure)
+        client.connect()
+        client.establish()
+        return client
+    }
+
+    var state: ConnectionState { machine.connectionState }
+    var attempt: Int { ledger.attempts.count }
+
+    mutating func configure(_ change: (inout CoreConfiguration) -> Void) { change(&machine.configuration) }
+
+    // MARK: Calls
+
+    @discardableResult
+    mutating func connect() -> Transcript { input { $0.connect(now: $1, into: &$2) } }
+
+    @discardableResult
+    mutating func disconnect() -> Transcript { input { $0.disconnect(now: $1, into: &$2) } }
+
+    @discardableResult
+    mutating func release() -> Transcript { input { $0.release(now: $1, into: &$2) } }
+
+    @discardableResult
+    mutating func subscribe(_ name: String) -> Transcript {
+        var effects: [Effect] = []
+        let result = machine.subscribe(name, now: now, into: &effects)
+        if result.isNew { channels[result.id] = name }
+        return take(effects)
+    }
+
+    @discardableResult
+    mutating func unsubscribe(_ name: String) -> Transcript { input { $0.unsubscribe(name, now: $1, into: &$2) } }
+
+    // MARK: The socket
+
+    @discardableResult
+    mutating func opened(_ attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        return input { $0.opened(id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func received(_ envelope: Envelope, on attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        if let channel = envelope.channel, envelope.event != "message" { ledger.answered(channel) }
+        return input { $0.received(envelope, on: id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func received(_ text: String, on attempt: Int? = nil) throws -> Transcript {
+        received(try Envelope(decoding: text), on: attempt)
+    }
+
+    @discardableResult
+    mutating func malformed(_ attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        return input { $0.receivedMalformed(.init(.malformedMessage, "no JSON"), on: id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func activity(_ attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        return input { $0.activity(on: id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func closed(_ attempt: Int? = nil, code: CloseCode? = nil, error: PusherClientError? = nil) -> Transcript {
+        let id = id(of: attempt)
+        ledger.socketEnded(id)
+        return input { $0.closed(id, TransportClosure(code: code, error: error), now: $1, into: &$2) }
+    }
+
+    /// `pusher:connection_established`. The socket id is the attempt's number and `.1`.
+    @discardableResult
+    mutating func greeted(activityTimeout: String? = "120", on attempt: Int? = nil) -> Transcript {
+        received(.greeting(attempt ?? self.attempt, activityTimeout: activityTimeout), on: attempt)
+    }
+
+    /// The socket opens, and the server greets.
+    @discardableResult
+    mutating func establish(activityTimeout: String? = "120") -> Transcript {
+        opened() + greeted(activityTimeout: activityTimeout)
+    }
+
+    // MARK: Policy, waiting calls
+
+    /// Answers the last question to the retry policy, or an older one.
+    @discardableResult
+    mutating func decide(_ delay: Duration?, question: RetryQuestionID? = nil) -> Transcript {
+        guard let question = question ?? ledger.questions.last else { return [] }
+        return input { $0.retryDecided(question, delay: delay, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func awaitConnection() -> Transcript {
+        let waiter = makeWaiter()
+        return input { $0.awaitConnection(waiter, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func awaitDisconnection() -> Transcript {
+        let waiter = makeWaiter()
+        return input { $0.awaitDisconnection(waiter, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func awaitSubscription(_ name: String) -> Transcript {
+        let waiter = makeWaiter()
+        let id = machine.subscriptions[name]?.id ?? channels.first { $0.value == name }?.key ?? ChannelID(rawValue: 0)
+        return input { machine, _, effects in machine.awaitSubscription(waiter, to: name, id, into: &effects) }
+    }
+
+    @discardableResult
+    mutating func cancelWait(_ number: Int) -> Transcript {
+        let waiter = waiters[number - 1]
+        return input { machine, _, effects in machine.cancelWaiter(waiter, into: &effects) }
+    }
+
+    private mutating func makeWaiter() -> WaiterID {
+        let waiter = machine.makeWaiter()
+        waiters.append(waiter)
+        ledger.began(waiter)
+        return waiter
+    }
+
+    // MARK: Time
+
+    /// Lets time pass: timers fire when they are due.
+    @discardableResult
+    mutating func advance(by duration: Duration) -> Transcript {
+        let end = loopTime + duration
+        var transcript = Transcript()
+        while let (timer, due) = ledger.timers.min(by: { ($0.value, $0.key.serial) < ($1.value, $1.key.serial) }),
+            due <= end
+        {
+            now += due - loopTime
+            loopTime = due
+            transcript = transcript + fire(timer)
+        }
+        now += end - loopTime
+        loopTime = end
+        return transcript
+    }
+
+    /// The computer sleeps: the clock goes on, and the event loop's timers do not.
+    mutating func suspend(for duration: Duration) { now += duration }
+
+    /// The timer that runs for a purpose.
+    func timer(_ purpose: TimerID.Purpose) -> TimerID? { ledger.timers.keys.first { $0.purpose == purpose } }
+
+    /// Fires a timer, whether or not it is due, or still known.
+    @discardableResult
+    mutating func fire(_ timer: TimerID) -> Transcript {
+        ledger.fired(timer)
+        return input { $0.timerFired(timer, now: $1, into: &$2) }
+    }
+
+    // MARK: Shared
+
+    private func id(of attempt: Int?) -> AttemptID {
+        let index = (attempt ?? self.attempt) - 1
+        return ledger.attempts.indices.contains(index) ? ledger.attempts[index] : AttemptID(rawValue: .max)
+    }
+
+    private mutating func input(_ body: (inout ClientStateMachine, Instant, inout [Effect]) -> Void) -> Transcript {
+        var effects: [Effect] = []
+        body(&machine, now, &effects)
+        return take(effects)
+    }
+
+    private mutating func take(_ effects: [Effect]) -> Transcript {
+        for effect in effects { ledger.record(effect, at: loopTime) }
+        ledger.check(machine)
+        for violation in ledger.takeViolations() { Issue.record("\(violation)") }
+        let (attempts, channels, waiters) = (ledger.attempts, channels, waiters)
+        let names = Names(
+            now: now,
+            attempt: { id in (attempts.firstIndex(of: id) ?? -1) + 1 },
+            channel: { channels[$0] ?? "?" },
+            waiter: { id in (waiters.firstIndex(of: id) ?? -1) + 1 }
+        )
+        return Transcript(lines: effects.map(names.line))
+    }
+}
+
+extension Envelope {
+    /// `pusher:connection_established`.
+    static func greeting(_ number: Int, activityTimeout: String? = "120") -> Envelope {
+        let timeout = activityTimeout.map { #","activity_timeout":\#($0)"# } ?? ""
+        return Envelope(
+            event: EventName.connectionEstablished,
+            data: .string(#"{"socket_id":"\#(number).1"\#(timeout)}"#)
+        )
+    }
+
+    static func error(_ code: Int?, _ message: String = "bad", channel: String? = nil) -> Envelope {
+        let code = code.map { String($0) } ?? "null"
+        return Envelope(
+            event: EventName.error,
+            channel: channel,
+            data: .json(#"{"code":\#(code),"message":"\#(message)"}"#)
+        )
+    }
+
+    static func success(_ channel: String) -> Envelope {
+        Envelope(event: EventName.subscriptionSucceededInternal, channel: channel, data: .string("{}"))
+    }
+
+    static func refusal(_ channel: String?) -> Envelope {
+        Envelope(event: EventName.subscriptionError, channel: channel, data: .json(#"{"error":"no","status":401}"#))
+    }
+
+    static func message(_ channel: String?) -> Envelope {
+        Envelope(event: "message", channel: channel, data: .string("{}"))
+    }
+}

@@ -1,0 +1,134 @@
+import PusherClient
+import PusherProtocol
+
+/// Keeps account of what the machine has asked for, and notes every effect that must not be.
+///
+/// It knows the machine's promises only: one attempt at a time, nothing sent unless connected, no timer that nobody
+/// needs, changes that follow from one another, one outcome for each waiting call.
+struct Ledger {
+    private(set) var violations: [String] = []
+    /// All attempts, in their order.
+    private(set) var attempts: [AttemptID] = []
+    private(set) var liveAttempt: AttemptID?
+    /// The timers that run, with the time of the event loop at which they are due.
+    private(set) var timers: [TimerID: Duration] = [:]
+    private(set) var state = ConnectionState.disconnected
+    private(set) var status = ConnectionStatus.initialized
+    private(set) var questions: [RetryQuestionID] = []
+    /// The calls that still wait.
+    private(set) var waiters: Set<WaiterID> = []
+    private var retired: Set<ChannelID> = []
+    /// Subscriptions that were sent on the live attempt and not answered.
+    private var unanswered: Set<String> = []
+
+    // MARK: What the test does
+
+    mutating func began(_ waiter: WaiterID) { waiters.insert(waiter) }
+
+    mutating func socketEnded(_ attempt: AttemptID) {
+        guard liveAttempt == attempt else { return }
+        liveAttempt = nil
+        unanswered = []
+    }
+
+    mutating func fired(_ timer: TimerID) { timers[timer] = nil }
+
+    mutating func answered(_ channel: String) { unanswered.remove(channel) }
+
+    // MARK: What the machine asks for
+
+    mutating func record(_ effect: Effect, at loopTime: Duration) {
+        let state = state
+        switch effect {
+        case .open(let id, _):
+            check(liveAttempt == nil, "a second attempt is opened")
+            check(!attempts.contains(id), "an attempt's id comes twice")
+            attempts.append(id)
+            liveAttempt = id
+        case .send(let id, let envelope):
+            check(id == liveAttempt, "a dead attempt is sent \(envelope.event)")
+            check(state == .connected, "\(envelope.event) is sent while \(state)")
+            recordSent(envelope)
+        case .close(let id, _):
+            check(id == liveAttempt, "a dead attempt is closed")
+        case .abort(let id):
+            check(id == liveAttempt, "a dead attempt is aborted")
+            socketEnded(id)
+        case .schedule(let id, let delay):
+            check(timers[id] == nil && delay >= .zero, "timer \(id.purpose) is set twice, or for \(delay)")
+            timers[id] = loopTime + delay
+        case .cancel(let id):
+            timers[id] = nil
+        case .askRetryPolicy(let id, _):
+            questions.append(id)
+        case .stateChanged(let old, let new):
+            check(old == state && old != new, "\(old) → \(new) is announced after \(state)")
+            self.state = new
+        case .statusChanged(let new):
+            check(new != status, "the status \(new) is announced twice")
+            status = new
+        case .report:
+            break
+        case .deliver(let id?, _), .subscribed(let id, _, _), .subscriptionCountChanged(let id, _, _):
+            check(!retired.contains(id), "a retired channel is told of an event")
+        case .deliver(nil, _):
+            break
+        case .subscriptionFailed(let id, _, let event):
+            check(!retired.contains(id), "a retired channel is told of its failure")
+            if let channel = event.channel { answered(channel) }
+        case .retired(let id):
+            check(retired.insert(id).inserted, "a channel is retired twice")
+        case .resume(let waiter, _):
+            check(waiters.remove(waiter) != nil, "a call is resumed that does not wait")
+        }
+    }
+
+    private mutating func recordSent(_ envelope: Envelope) {
+        guard let channel = envelope.data.value?["channel"]?.string else { return }
+        if envelope.event == EventName.subscribe {
+            check(unanswered.insert(channel).inserted, "\(channel) is subscribed twice")
+        } else {
+            answered(channel)
+        }
+    }
+
+    // MARK: What must hold between two inputs
+
+    mutating func check(_ machine: ClientStateMachine) {
+        check(machine.connectionState == state, "\(machine.connectionState) was not announced")
+        check(machine.connection.currentAttempt == liveAttempt, "the machine and the sockets differ")
+        checkTimers(machine)
+        if case .asking = machine.connection.state { return }
+        check(machine.status == status, "the status \(machine.status) was not announced")
+    }
+
+    private mutating func checkTimers(_ machine: ClientStateMachine) {
+        let state = state
+        let running = timers.keys.map(\.purpose)
+        let allowed: Set<TimerID.Purpose>
+        let required: Set<TimerID.Purpose>
+        switch machine.connection.state {
+        case .initialized, .disconnected, .refused: (required, allowed) = ([], [])
+        case .connecting: (required, allowed) = ([.attempt], [.attempt, .unavailable])
+        case .connected: (required, allowed) = ([], [.activity, .pong, .subscription])
+        case .asking: (required, allowed) = ([], [.unavailable])
+        case .waiting: (required, allowed) = ([.retry], [.retry, .unavailable])
+        case .disconnecting: (required, allowed) = ([.closing], [.closing])
+        }
+        let isSound =
+            Set(running).count == running.count && required.isSubset(of: running) && allowed.isSuperset(of: running)
+        check(isSound, "while \(state) the timers \(running) run")
+        if state == .connected {
+            check(running.contains(.activity) != running.contains(.pong), "nobody watches the server: \(running)")
+        }
+    }
+
+    private mutating func check(_ condition: Bool, _ violation: @autoclosure () -> String) {
+        if !condition { violations.append(violation()) }
+    }
+
+    mutating func takeViolations() -> [String] {
+        defer { violations = [] }
+        return violations
+    }
+}
