@@ -146,6 +146,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .failed(let error), .invalid(let error):
             effects.append(.resume(waiter, .failed(error)))
         case .idle, .subscribing:
+            if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
             subscription.waiters.append(waiter)
             subscriptions[name] = subscription
         }
@@ -261,5 +262,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         }
         for waiter in connectionWaiters { effects.append(.resume(waiter, outcome)) }
         connectionWaiters = []
+        guard let error = connection.failure else { return }
+        for subscription in wantedSubscriptions { failWaiters(of: subscription.name, error, into: &effects) }
     }
 }

@@ -93,6 +93,15 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return session
     }
 
+    /// Why there is no connection and none is being tried; nil where that is not so, or is the application's own wish.
+    package var failure: PusherClientError? {
+        switch state {
+        case .disconnected(let error): error
+        case .refused(let error): error
+        case .initialized, .connecting, .connected, .asking, .waiting, .disconnecting: nil
+        }
+    }
+
     // MARK: Calls
 
     package mutating func connect(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {

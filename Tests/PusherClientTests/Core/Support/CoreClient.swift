@@ -57,6 +57,9 @@ struct CoreClient {
     @discardableResult
     mutating func unsubscribe(_ name: String) -> Transcript { input { $0.unsubscribe(name, now: $1, into: &$2) } }
 
+    @discardableResult
+    mutating func unsubscribeAll() -> Transcript { input { $0.unsubscribeAll(now: $1, into: &$2) } }
+
     // MARK: The socket
 
     @discardableResult
@@ -155,7 +158,7 @@ struct CoreClient {
     @discardableResult
     mutating func advance(by duration: Duration) -> Transcript {
         let end = loopTime + duration
-        var transcript = Transcript()
+        var transcript: Transcript = []
         while let (timer, due) = ledger.timers.min(by: { ($0.value, $0.key.serial) < ($1.value, $1.key.serial) }),
             due <= end
         {
@@ -198,14 +201,7 @@ struct CoreClient {
         for effect in effects { ledger.record(effect, at: loopTime) }
         ledger.check(machine)
         for violation in ledger.takeViolations() { Issue.record("\(violation)") }
-        let (attempts, channels, waiters) = (ledger.attempts, channels, waiters)
-        let names = Names(
-            now: now,
-            attempt: { id in (attempts.firstIndex(of: id) ?? -1) + 1 },
-            channel: { channels[$0] ?? "?" },
-            waiter: { id in (waiters.firstIndex(of: id) ?? -1) + 1 }
-        )
-        return Transcript(lines: effects.map(names.line))
+        return Transcript(effects, Names(now: now, attempts: ledger.attempts, channels: channels, waiters: waiters))
     }
 }
 

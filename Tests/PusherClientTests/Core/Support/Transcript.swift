@@ -2,78 +2,109 @@ import PusherClient
 import PusherProtocol
 
 /// Effects in words, so that a test reads as what happened: `["abort 1", "report pongTimedOut"]`.
+///
+/// The words are made when somebody looks: most transcripts are not read.
 struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral {
     enum Kind { case wire, timer, change, told, outcome }
 
-    struct Line: Equatable {
-        var kind: Kind?
-        var text: String
-
-        static func == (left: Line, right: Line) -> Bool { left.text == right.text }
+    private enum Line {
+        case words(String)
+        case effect(Effect, Names)
     }
 
-    var lines: [Line]
+    private var lines: [Line]
 
-    init(lines: [Line] = []) { self.lines = lines }
+    init(_ effects: [Effect], _ names: Names) { lines = effects.map { .effect($0, names) } }
 
-    init(arrayLiteral elements: String...) { lines = elements.map { Line(text: $0) } }
+    init(_ words: [String]) { lines = words.map { .words($0) } }
 
-    var description: String { lines.map(\.text).joined(separator: ", ") }
+    init(arrayLiteral elements: String...) { self.init(elements) }
 
-    /// What goes to the transport: `open 1`, `send 1 ping`, `close 1`, `abort 1`.
+    var words: [String] {
+        lines.map { line in
+            switch line {
+            case .words(let words): words
+            case .effect(let effect, let names): names.words(effect)
+            }
+        }
+    }
+
+    var last: String? { words.last }
+
+    var description: String { words.joined(separator: ", ") }
+
+    static func == (left: Transcript, right: Transcript) -> Bool { left.words == right.words }
+
+    static func + (left: Transcript, right: Transcript) -> Transcript {
+        var sum = left
+        sum.lines += right.lines
+        return sum
+    }
+
+    /// What goes to the transport: `open 1`, `send 1 ping`, `close 1 1000`, `abort 1`.
     var wire: Transcript { only(.wire) }
     /// `set pong 30s`, `stop pong`.
     var timers: Transcript { only(.timer) }
-    /// `connecting → connected`, `status connected 1.1`, and questions to the policy.
+    /// `connecting → connected`, `status connected 1.1`, and questions to the policy: `ask retry 0`.
     var changes: Transcript { only(.change) }
     /// What the application is told of: events, subscriptions, errors.
     var told: Transcript { only(.told) }
     /// How waiting calls end: `resume 1 done`.
     var outcomes: Transcript { only(.outcome) }
 
-    private func only(_ kind: Kind) -> Transcript { Transcript(lines: lines.filter { $0.kind == kind }) }
+    private func only(_ kind: Kind) -> Transcript {
+        var part = self
+        part.lines.removeAll { line in
+            guard case .effect(let effect, _) = line else { return true }
+            return effect.kind != kind
+        }
+        return part
+    }
+}
 
-    static func + (left: Transcript, right: Transcript) -> Transcript { Transcript(lines: left.lines + right.lines) }
+extension Effect {
+    fileprivate var kind: Transcript.Kind {
+        switch self {
+        case .open, .send, .close, .abort: .wire
+        case .schedule, .cancel: .timer
+        case .askRetryPolicy, .stateChanged, .statusChanged: .change
+        case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .retired: .told
+        case .resume: .outcome
+        }
+    }
 }
 
 /// Gives ids the names under which tests know them.
 struct Names {
     var now: Instant
-    var attempt: (AttemptID) -> Int
-    var channel: (ChannelID) -> String
-    var waiter: (WaiterID) -> Int
+    var attempts: [AttemptID]
+    var channels: [ChannelID: String]
+    var waiters: [WaiterID]
 
-    func line(_ effect: Effect) -> Transcript.Line {
+    func words(_ effect: Effect) -> String {
         switch effect {
-        case .open(let id, let request):
-            Transcript.Line(kind: .wire, text: "open \(attempt(id))" + (request.useTLS ? " wss:\(request.port)" : ""))
-        case .send(let id, let envelope):
-            Transcript.Line(kind: .wire, text: "send \(attempt(id)) \(words(envelope))")
-        case .close(let id, let code): Transcript.Line(kind: .wire, text: "close \(attempt(id)) \(code.rawValue)")
-        case .abort(let id): Transcript.Line(kind: .wire, text: "abort \(attempt(id))")
-        case .schedule(let id, let delay): Transcript.Line(kind: .timer, text: "set \(id.purpose) \(delay.words)")
-        case .cancel(let id): Transcript.Line(kind: .timer, text: "stop \(id.purpose)")
-        case .askRetryPolicy(_, let context): Transcript.Line(kind: .change, text: words(context))
-        case .stateChanged(let old, let new):
-            Transcript.Line(kind: .change, text: "\(old.stringValue()) → \(new.stringValue())")
-        case .statusChanged(let status): Transcript.Line(kind: .change, text: "status \(words(status))")
-        case .report(let error): Transcript.Line(kind: .told, text: "report \(words(error))")
-        case .deliver(let id, let event):
-            Transcript.Line(kind: .told, text: "deliver \(id.map(channel) ?? "-") \(event.event)")
-        case .subscribed(let id, _, let away):
-            Transcript.Line(
-                kind: .told,
-                text: "subscribed \(channel(id))" + (away.map { " away \($0.words)" } ?? "")
-            )
-        case .subscriptionFailed(let id, let error, _):
-            Transcript.Line(kind: .told, text: "failed \(channel(id)) \(error.code)")
-        case .subscriptionCountChanged(let id, let count, _):
-            Transcript.Line(kind: .told, text: "count \(channel(id)) \(count)")
-        case .retired(let id): Transcript.Line(kind: .told, text: "retired \(channel(id))")
-        case .resume(let id, let outcome):
-            Transcript.Line(kind: .outcome, text: "resume \(waiter(id)) \(words(outcome))")
+        case .open(let id, let request): "open \(number(id))" + (request.useTLS ? " wss:\(request.port)" : "")
+        case .send(let id, let envelope): "send \(number(id)) \(words(envelope))"
+        case .close(let id, let code): "close \(number(id)) \(code.rawValue)"
+        case .abort(let id): "abort \(number(id))"
+        case .schedule(let id, let delay): "set \(id.purpose) \(delay.words)"
+        case .cancel(let id): "stop \(id.purpose)"
+        case .askRetryPolicy(_, let context): words(context)
+        case .stateChanged(let old, let new): "\(old.stringValue()) → \(new.stringValue())"
+        case .statusChanged(let status): "status \(words(status))"
+        case .report(let error): "report \(words(error))"
+        case .deliver(let id, let event): "deliver \(id.map(name) ?? "-") \(event.event)"
+        case .subscribed(let id, _, let away): "subscribed \(name(id))" + (away.map { " away \($0.words)" } ?? "")
+        case .subscriptionFailed(let id, let error, _): "failed \(name(id)) \(words(error, in: name(id)))"
+        case .subscriptionCountChanged(let id, let count, _): "count \(name(id)) \(count)"
+        case .retired(let id): "retired \(name(id))"
+        case .resume(let id, let outcome): "resume \((waiters.firstIndex(of: id) ?? -1) + 1) \(words(outcome))"
         }
     }
+
+    private func number(_ attempt: AttemptID) -> Int { (attempts.firstIndex(of: attempt) ?? -1) + 1 }
+
+    private func name(_ channel: ChannelID) -> String { channels[channel] ?? "?" }
 
     private func words(_ envelope: Envelope) -> String {
         let event = envelope.event.hasPrefix("pusher:") ? String(envelope.event.dropFirst(7)) : envelope.event
@@ -90,12 +121,14 @@ struct Names {
         case .initialized: "initialized"
         case .connecting: "connecting"
         case .connected(let socketID): "connected \(socketID)"
-        case .unavailable(let reason): ["unavailable", reason.map(words)].compactMap { $0 }.joined(separator: " ")
+        case .unavailable(let reason):
+            ["unavailable", reason.map { words($0) }].compactMap { $0 }.joined(separator: " ")
         case .waiting(let until, let attempt, let reason):
             "waiting \((until - now).words) attempt \(attempt) \(words(reason))"
         case .refused(let error): "refused \(words(error))"
         case .disconnecting: "disconnecting"
-        case .disconnected(let reason): ["disconnected", reason.map(words)].compactMap { $0 }.joined(separator: " ")
+        case .disconnected(let reason):
+            ["disconnected", reason.map { words($0) }].compactMap { $0 }.joined(separator: " ")
         }
     }
 
@@ -108,10 +141,11 @@ struct Names {
         }
     }
 
-    private func words(_ error: PusherClientError) -> String {
+    /// The channel is left out where it is known.
+    private func words(_ error: PusherClientError, in channel: String? = nil) -> String {
         var words = [error.code.rawValue]
         if let code = error.serverCode { words.append(String(code)) }
-        if let channel = error.channelName { words.append("of \(channel)") }
+        if let name = error.channelName, name != channel { words.append("of \(name)") }
         return words.joined(separator: " ")
     }
 }

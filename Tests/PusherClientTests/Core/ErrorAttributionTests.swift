@@ -1,0 +1,156 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// Protocol clause 6.2: real servers seldom name the channel that an error is about.
+@Suite("Whose error it is")
+struct ErrorAttributionTests {
+    private func client(pending: [String], subscribed: [String] = []) -> CoreClient {
+        var client = CoreClient.connected()
+        for name in subscribed {
+            client.subscribe(name)
+            client.received(.success(name))
+        }
+        for name in pending { client.subscribe(name) }
+        return client
+    }
+
+    @Test("The channel that the envelope names, where it is pending")
+    func namedInEnvelope() {
+        var client = client(pending: ["a", "b"], subscribed: ["c"])
+        #expect(
+            client.received(.error(nil, "bad", channel: "b")) == [
+                "report serverError of b", "failed b subscriptionRefused",
+            ]
+        )
+        #expect(client.received(.error(4301, "rate", channel: "c")) == ["report serverError 4301 of c"])
+        #expect(client.received(.error(nil, "bad", channel: "stranger")) == ["report serverError of stranger"])
+    }
+
+    @Test(
+        "The channel that the message names",
+        arguments: [
+            ("Auth info required to subscribe to chat", "chat"),
+            ("Auth info required to subscribe to chat-1", "chat-1"),
+            ("Auth info required to subscribe to chat-1-x", "chat-1-x"),
+            ("Invalid signature: Expected HMAC SHA256 hex digest of 12.34:chat-1, but got abc", "chat-1"),
+            ("Invalid signature: Expected HMAC SHA256 hex digest of 12.34:chat:{}, but got abc", "chat"),
+            ("no chat.", "chat"), ("chat is full", "chat"), ("\\\"chat-1\\\" is full", "chat-1"), ("(chat)", "chat"),
+        ]
+    )
+    func namedInMessage(message: String, channel: String) {
+        var client = client(pending: ["chat", "chat-1", "chat-1-x"])
+        #expect(
+            client.received(.error(nil, message)).told.last
+                == "failed \(channel) subscriptionRefused"
+        )
+    }
+
+    @Test(
+        "No channel where the message names none, and several are pending",
+        arguments: [
+            "Connection is unauthorized", "chatter is full", "no chat-2", "no my-chat", "",
+            "Invalid key in subscription auth data: 'k'",
+        ]
+    )
+    func notNamed(message: String) {
+        var client = client(pending: ["chat", "chat-1"])
+        #expect(client.received(.error(4009, message)) == ["report serverError 4009"])
+        // The timeout is what is left.
+        #expect(
+            client.advance(by: .seconds(10)).told == [
+                "failed chat subscriptionTimedOut", "failed chat-1 subscriptionTimedOut",
+            ]
+        )
+    }
+
+    @Test(
+        "The only channel that is pending, where the code can be a refusal",
+        arguments: [nil, 4009, 4301, 4302, 4200, 4100]
+    )
+    func onlyPending(code: Int?) {
+        var client = client(pending: ["a"], subscribed: ["b", "c"])
+        let words = code.map { " \($0)" } ?? ""
+        let refused = code == nil || code == 4009
+        #expect(
+            client.received(.error(code, "no")).told
+                == (refused
+                    ? ["report serverError\(words) of a", "failed a subscriptionRefused\(words)"]
+                    : ["report serverError\(words)"])
+        )
+    }
+
+    @Test("Nobody, where nothing is pending")
+    func nothingPending() {
+        var client = client(pending: [], subscribed: ["a"])
+        #expect(client.received(.error(nil, "Auth info required to subscribe to a")) == ["report serverError"])
+        #expect(client.machine.subscriptions["a"]?.isSubscribed == true)
+    }
+
+    @Test("\"Existing subscription\" says that the channel is subscribed")
+    func existingSubscription() {
+        var client = client(pending: ["a", "b"])
+        #expect(client.received(.error(nil, "Existing subscription to channel b")) == ["subscribed b"])
+        #expect(client.received(.error(nil, "Existing subscription to channel x")) == ["report serverError"])
+        #expect(client.machine.subscriptions["a"]?.isPending == true)
+        // Of one that was given up meanwhile it says that it has to be ended.
+        client.unsubscribe("a")
+        #expect(client.received(.error(nil, "Existing subscription to channel a")) == ["send 1 unsubscribe a"])
+    }
+
+    @Test("\"No current subscription\" is the answer to an unsubscribe, and fails nothing")
+    func missingSubscription() {
+        var client = client(pending: ["a"])
+        let message = "No current subscription to channel a, or subscription in progress"
+        #expect(client.received(.error(nil, message)) == ["report serverError"])
+        #expect(client.machine.subscriptions["a"]?.isPending == true)
+    }
+
+    @Test(
+        "A refusal in the form that names the channel",
+        arguments: [EventName.subscriptionError, EventName.subscriptionErrorInternal]
+    )
+    func refusal(event: String) {
+        var client = client(pending: ["a"], subscribed: ["b"])
+        var envelope = Envelope.refusal("a")
+        envelope.event = event
+        #expect(client.received(envelope) == ["failed a subscriptionRefused 401"])
+        envelope.channel = "b"
+        #expect(client.received(envelope) == ["report subscriptionRefused 401 of b"])
+        envelope.channel = nil
+        #expect(client.received(envelope) == ["report subscriptionRefused 401"])
+        #expect(client.machine.subscriptions["b"]?.isSubscribed == true)
+    }
+
+    @Test("A refused channel is tried again on the next connection, and by the next call")
+    func triedAgain() {
+        var client = client(pending: ["a"])
+        client.received(.refusal("a"))
+        #expect(client.subscribe("a").wire == ["send 1 subscribe a"])
+        client.received(.refusal("a"))
+        client.closed()
+        client.connect()
+        #expect(client.establish().wire == ["send 2 subscribe a"])
+    }
+
+    @Test(
+        "An error before the handshake counts as a close with its code",
+        arguments: [
+            (4001, ["connecting → disconnected", "status refused connectionRefused 4001"]),
+            (4300, ["connecting → disconnected", "status refused connectionRefused 4300"]),
+            (4100, ["connecting → disconnected", "disconnected → reconnecting", "ask retry 0 at least 1s"]),
+            (4200, ["connecting → disconnected", "disconnected → reconnecting", "ask retry 0"]),
+            (nil, ["connecting → disconnected", "disconnected → reconnecting", "ask retry 0"]),
+            (17, ["connecting → disconnected", "disconnected → reconnecting", "ask retry 0"]),
+        ] as [(Int?, [String])]
+    )
+    func beforeHandshake(code: Int?, changes: [String]) {
+        var client = CoreClient()
+        client.connect()
+        client.opened()
+        let transcript = client.received(.error(code))
+        #expect(transcript.wire == ["abort 1"])
+        #expect(transcript.changes.words == changes)
+        #expect(client.closed(1, code: 4001) == [])
+    }
+}

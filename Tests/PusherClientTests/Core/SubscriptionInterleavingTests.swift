@@ -1,0 +1,81 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// Everything that can happen to one channel, in every order.
+@Suite("Every order of six events on one channel")
+struct SubscriptionInterleavingTests {
+    enum Step: CaseIterable { case subscribe, unsubscribe, success, error, loss, connect }
+
+    /// The harness itself checks that nothing is sent unless connected, and no subscription while one is unanswered.
+    @Test("The last call wins", arguments: Step.allCases)
+    func lastCallWins(first: Step) {
+        explore([first], from: CoreClient(), Server())
+    }
+
+    /// Goes on from here with every step that can come, so that what is common to two orders is done once.
+    private func explore(_ steps: [Step], from client: CoreClient, _ server: Server) {
+        var (client, server) = (client, server)
+        guard let last = steps.last, perform(last, &client, &server) else { return }
+        let isWanted = steps.last { $0 == .subscribe || $0 == .unsubscribe } == .subscribe
+        #expect(client.machine.wantedSubscriptions.map(\.name) == (isWanted ? ["a"] : []), "\(steps)")
+        if steps.count < 6 {
+            for step in Step.allCases { explore(steps + [step], from: client, server) }
+        } else {
+            expectAgreement(steps, client, server)
+        }
+    }
+
+    /// Whatever came before: once the server has answered, both sides agree.
+    private func expectAgreement(_ steps: [Step], _ client: CoreClient, _ server: Server) {
+        var (client, server) = (client, server)
+        perform(.connect, &client, &server)
+        perform(.success, &client, &server)
+        let isWanted = !client.machine.wantedSubscriptions.isEmpty
+        let isRefused = isWanted && !server.isSubscribed && steps.contains(.error)
+        #expect(server.isSubscribed == isWanted || isRefused, "\(steps)")
+        #expect((client.machine.subscriptions["a"]?.isSubscribed ?? false) == server.isSubscribed, "\(steps)")
+    }
+
+    /// What the server thinks of the channel.
+    struct Server {
+        /// A subscription came, and was not answered.
+        var isAsked = false
+        var isSubscribed = false
+    }
+
+    /// False where the step cannot come.
+    @discardableResult
+    private func perform(_ step: Step, _ client: inout CoreClient, _ server: inout Server) -> Bool {
+        let transcript: Transcript
+        switch step {
+        case .subscribe: transcript = client.subscribe("a")
+        case .unsubscribe: transcript = client.unsubscribe("a")
+        // A server answers what it was asked, and nothing else.
+        case .success where server.isAsked:
+            server = Server(isSubscribed: true)
+            transcript = client.received(.success("a"))
+        case .error where server.isAsked:
+            server = Server()
+            transcript = client.received(.refusal("a"))
+        case .success, .error: return false
+        case .loss:
+            if client.state != .connected { return false }
+            server = Server()
+            transcript = client.closed() + client.decide(.seconds(1))
+        case .connect:
+            if client.state == .connected { return false }
+            transcript = client.connect() + client.establish()
+        }
+        for line in transcript.wire.words {
+            if line.hasSuffix("unsubscribe a") {
+                #expect(!server.isAsked, "real servers refuse to end a subscription that is in progress")
+                server = Server()
+            } else if line.hasSuffix("subscribe a") {
+                #expect(!server.isAsked && !server.isSubscribed, "subscribed twice")
+                server.isAsked = true
+            }
+        }
+        return true
+    }
+}

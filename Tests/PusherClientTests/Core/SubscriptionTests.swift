@@ -1,0 +1,235 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("Subscriptions")
+struct SubscriptionTests {
+    @Test("A channel is subscribed at once where there is a connection")
+    func subscribe() {
+        var client = CoreClient.connected()
+        #expect(client.subscribe("a") == ["send 1 subscribe a", "set subscription 10s"])
+        #expect(client.subscribe("b") == ["send 1 subscribe b"])
+        #expect(client.received(.success("a")) == ["subscribed a"])
+        #expect(client.machine.subscriptions["a"]?.isSubscribed == true)
+        #expect(client.machine.subscriptions["b"]?.isSubscribed == false)
+    }
+
+    @Test("Channels that were asked for before are subscribed on connecting, oldest first")
+    func subscribeBeforeConnecting() {
+        var client = CoreClient()
+        for name in ["c", "a", "b"] { #expect(client.subscribe(name) == []) }
+        client.connect()
+        for name in ["e", "d"] { #expect(client.subscribe(name) == []) }
+        #expect(client.establish().wire == Transcript(["c", "a", "b", "e", "d"].map { "send 1 subscribe \($0)" }))
+    }
+
+    @Test("A subscription that stands, or is under way, is not sent again")
+    func noDuplicates() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        #expect(client.subscribe("a") == [])
+        client.received(.success("a"))
+        #expect(client.subscribe("a") == [])
+        #expect(client.received(.success("a")) == [])
+    }
+
+    @Test("Unsubscribing retires the channel, and tells the server")
+    func unsubscribe() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.received(.success("a"))
+        #expect(client.unsubscribe("a") == ["retired a", "send 1 unsubscribe a"])
+        #expect(client.unsubscribe("a") == [])
+        #expect(client.received(.message("a")) == [])
+        #expect(client.subscribe("a").wire == ["send 1 subscribe a"])
+        #expect(client.unsubscribe("never") == [])
+    }
+
+    @Test("Unsubscribing a pending channel waits for the answer")
+    func unsubscribePending() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        #expect(client.unsubscribe("a") == ["retired a"])
+        #expect(client.received(.message("a")) == [])
+        #expect(client.received(.success("a")) == ["send 1 unsubscribe a"])
+        #expect(client.machine.subscriptions.isEmpty)
+    }
+
+    @Test("A refusal of a channel that was unsubscribed meanwhile is nobody's business")
+    func refusedAfterUnsubscribe() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.unsubscribe("a")
+        #expect(client.received(.refusal("a")) == [])
+        #expect(client.machine.subscriptions.isEmpty)
+    }
+
+    @Test("Subscribing again while the old subscription is pending reinstates it")
+    func reinstate() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.unsubscribe("a")
+        #expect(client.subscribe("a") == [])
+        #expect(client.received(.success("a")) == ["subscribed a"])
+        #expect(client.received(.message("a")) == ["deliver a message"])
+    }
+
+    @Test("A success for a channel that nobody wants is answered with an unsubscribe")
+    func unwantedSuccess() {
+        var client = CoreClient.connected()
+        #expect(client.received(.success("stranger")) == ["send 1 unsubscribe stranger"])
+        #expect(client.received(Envelope(event: EventName.subscriptionSucceededInternal)) == [])
+    }
+
+    @Test("A loss resubscribes what is wanted, in order, and says how long it was away")
+    func resubscribe() {
+        var client = CoreClient.connected()
+        for name in ["c", "a", "b", "gone", "pending", "refused"] { client.subscribe(name) }
+        for name in ["c", "a", "b", "gone"] { client.received(.success(name)) }
+        client.received(.refusal("refused"))
+        client.unsubscribe("gone")
+        client.unsubscribe("a")
+        client.subscribe("a")
+        client.received(.success("a"))
+        client.closed()
+        client.decide(.seconds(3))
+        #expect(client.advance(by: .seconds(3)).wire == ["open 2"])
+        client.advance(by: .seconds(1))
+        #expect(
+            client.establish().wire
+                == Transcript(["c", "b", "pending", "refused", "a"].map { "send 2 subscribe \($0)" })
+        )
+        client.advance(by: .milliseconds(500))
+        #expect(client.received(.success("c")) == ["subscribed c away 4.5s"])
+        #expect(client.received(.success("pending")) == ["subscribed pending"])
+        #expect(client.received(.success("refused")) == ["subscribed refused"])
+    }
+
+    @Test("The time away is counted from the last time that the channel was subscribed, over several losses")
+    func awayOverSeveralLosses() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.received(.success("a"))
+        for _ in 0..<2 {
+            client.closed()
+            client.decide(.seconds(2))
+            client.advance(by: .seconds(2))
+            client.establish()
+        }
+        #expect(client.received(.success("a")) == ["subscribed a away 4s"])
+        client.closed(code: 1006)
+        client.disconnect()
+        client.advance(by: .seconds(60))
+        client.connect()
+        client.establish()
+        #expect(client.received(.success("a")) == ["subscribed a away 60s"])
+    }
+
+    @Test("A channel that was unsubscribed and subscribed again was not away")
+    func newChannelWasNotAway() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.received(.success("a"))
+        client.closed()
+        client.unsubscribe("a")
+        client.subscribe("a")
+        client.connect()
+        client.establish()
+        #expect(client.received(.success("a")) == ["subscribed a"])
+    }
+
+    @Test("An unanswered subscription fails after its timeout, and a late answer is welcome all the same")
+    func timeout() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.advance(by: .seconds(4))
+        client.subscribe("b")
+        #expect(client.advance(by: .milliseconds(5_999)) == [])
+        #expect(client.advance(by: .milliseconds(1)) == ["failed a subscriptionTimedOut", "set subscription 4s"])
+        #expect(client.received(.success("a")) == ["subscribed a"])
+        #expect(client.received(.success("b")) == ["subscribed b"])
+        #expect(client.advance(by: .seconds(60)) == [])
+    }
+
+    @Test("A subscription that timed out is tried again by the next call")
+    func subscribeAfterTimeout() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.advance(by: .seconds(10))
+        #expect(client.subscribe("a") == ["send 1 subscribe a", "set subscription 10s"])
+    }
+
+    @Test("The answer to an unsubscribed channel is not waited for without end")
+    func timeoutOfUnwanted() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.unsubscribe("a")
+        #expect(client.advance(by: .seconds(10)) == ["send 1 unsubscribe a"])
+        #expect(client.machine.subscriptions.isEmpty)
+        #expect(client.subscribe("a").wire == ["send 1 subscribe a"])
+    }
+
+    @Test(
+        "Names that cannot be subscribed fail at once and are never sent",
+        arguments: [
+            ("", "invalidChannelName"), ("a b", "invalidChannelName"), ("#server-to-user-1", "invalidChannelName"),
+            ("größe", "invalidChannelName"), (String(repeating: "a", count: 201), "invalidChannelName"),
+            ("private-a", "unsupportedChannel"), ("presence-a", "unsupportedChannel"),
+            ("private-encrypted-a", "unsupportedChannel"), ("private-cache-a", "unsupportedChannel"),
+        ]
+    )
+    func invalidNames(name: String, code: String) {
+        var client = CoreClient.connected()
+        #expect(client.subscribe(name) == ["failed \(name) \(code)"])
+        #expect(client.subscribe(name) == [])
+        #expect(client.received(.success(name)) == [])
+        client.closed()
+        client.connect()
+        #expect(client.establish().wire == [])
+        #expect(client.unsubscribe(name) == ["retired \(name)"])
+    }
+
+    @Test("The subscription count is kept, also where it is nought, and nonsense is reported")
+    func subscriptionCount() {
+        func count(_ data: String, _ channel: String? = "a") -> Envelope {
+            Envelope(event: EventName.subscriptionCountInternal, channel: channel, data: .string(data))
+        }
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.received(.success("a"))
+        for number in [3, 0] {
+            #expect(client.received(count(#"{"subscription_count":\#(number)}"#)) == ["count a \(number)"])
+            #expect(client.machine.subscriptions["a"]?.subscriptionCount == number)
+        }
+        for data in [
+            "", "{}", #"{"subscription_count":-1}"#, #"{"subscription_count":"x"}"#, #"{"subscription_count":1e99}"#,
+        ] {
+            #expect(client.received(count(data)) == ["report malformedMessage of a"])
+        }
+        #expect(client.received(count(#"{"subscription_count":3}"#, "stranger")) == [])
+        #expect(client.received(count(#"{"subscription_count":3}"#, nil)) == [])
+    }
+
+    @Test("Events reach the handlers of all events, and those of a channel that is wanted")
+    func delivery() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        #expect(client.received(.message("a")) == ["deliver a message"])
+        #expect(client.received(.message(nil)) == ["deliver - message"])
+        #expect(client.received(.message("stranger")) == [])
+        #expect(client.received(Envelope(event: "pusher:cache_miss", channel: "a")) == ["deliver a pusher:cache_miss"])
+        #expect(client.received(Envelope(event: "pusher_internal:new", channel: "a")) == [])
+        client.disconnect()
+        #expect(client.received(.message("a")) == [])
+    }
+
+    @Test("unsubscribeAll() is unsubscribe() for every channel, oldest first")
+    func unsubscribeAll() {
+        var client = CoreClient.connected()
+        for name in ["b", "a", "c"] { client.subscribe(name) }
+        for name in ["b", "a"] { client.received(.success(name)) }
+        let transcript = client.unsubscribeAll()
+        #expect(transcript == ["retired b", "send 1 unsubscribe b", "retired a", "send 1 unsubscribe a", "retired c"])
+        #expect(client.machine.wantedSubscriptions.isEmpty)
+    }
+}

@@ -1,0 +1,189 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// The harness checks that no call is resumed twice.
+@Suite("Waiting calls")
+struct WaiterTests {
+    @Test("connected() connects, and ends with the socket id")
+    func connected() {
+        var client = CoreClient()
+        #expect(client.awaitConnection().wire == ["open 1"])
+        #expect(client.awaitConnection() == [])
+        #expect(client.establish().outcomes == ["resume 1 connected 1.1", "resume 2 connected 1.1"])
+        #expect(client.awaitConnection() == ["resume 3 connected 1.1"])
+    }
+
+    @Test("connected() outlives losses, and ends where there is no hope", arguments: [true, false])
+    func connectedOverLosses(succeeds: Bool) {
+        var client = CoreClient()
+        client.awaitConnection()
+        #expect(client.closed().outcomes == [])
+        #expect(client.decide(.seconds(1)).outcomes == [])
+        #expect(client.advance(by: .seconds(1)).outcomes == [])
+        let end = succeeds ? client.establish() : client.closed(code: 4001)
+        #expect(end.outcomes == [succeeds ? "resume 1 connected 2.1" : "resume 1 failed connectionRefused"])
+    }
+
+    @Test("connected() ends where the policy gives up, or may not be asked")
+    func connectedGivenUp() {
+        var client = CoreClient()
+        client.awaitConnection()
+        client.closed()
+        #expect(client.decide(nil).outcomes == ["resume 1 failed retriesExhausted"])
+        var other = CoreClient { $0.autoReconnect = false }
+        other.awaitConnection()
+        #expect(other.closed().outcomes == ["resume 1 failed connectionClosed"])
+    }
+
+    @Test("connected() ends where the options cannot be used")
+    func connectedInvalid() {
+        var client = CoreClient { $0.endpoint = .failure(PusherClientError(.invalidKey, "no key")) }
+        let transcript = client.awaitConnection()
+        #expect(transcript.told == ["report invalidKey"])
+        #expect(transcript.changes == ["status refused invalidKey"])
+        #expect(transcript.outcomes == ["resume 1 failed invalidKey"])
+        #expect(client.awaitConnection() == ["report invalidKey", "resume 2 failed invalidKey"])
+    }
+
+    enum Moment: CaseIterable { case connecting, asking, waiting, disconnecting }
+
+    @Test("disconnect() ends connected() in every state", arguments: Moment.allCases)
+    func disconnectEndsConnected(moment: Moment) {
+        var client = CoreClient()
+        switch moment {
+        case .connecting:
+            client.awaitConnection()
+        case .asking:
+            client.awaitConnection()
+            client.closed()
+        case .waiting:
+            client.awaitConnection()
+            client.closed()
+            client.decide(.seconds(9))
+        case .disconnecting:
+            // connect() in the closing handshake begins anew.
+            client = .connected()
+            client.disconnect()
+            client.awaitConnection()
+        }
+        #expect(client.disconnect().outcomes == ["resume 1 failed disconnected"])
+    }
+
+    @Test("disconnected() ends when the socket is closed: by the server, or by the timeout")
+    func disconnected() {
+        var client = CoreClient()
+        #expect(client.awaitDisconnection().outcomes == ["resume 1 done"])
+        client = .connected()
+        #expect(client.awaitDisconnection().wire == ["close 1 1000"])
+        #expect(client.awaitDisconnection() == [])
+        #expect(client.closed(code: 1000).outcomes == ["resume 1 done", "resume 2 done"])
+        client.connect()
+        client.establish()
+        client.awaitDisconnection()
+        let end = client.advance(by: .seconds(2))
+        #expect(end.wire == ["abort 2"])
+        #expect(end.outcomes == ["resume 3 done"])
+    }
+
+    @Test("connect() ends disconnected(): the old connection is gone")
+    func connectEndsDisconnected() {
+        var client = CoreClient.connected()
+        client.awaitDisconnection()
+        let transcript = client.connect()
+        #expect(transcript.wire == ["abort 1", "open 2"])
+        #expect(transcript.outcomes == ["resume 1 done"])
+    }
+
+    @Test("subscribed() ends with each end of a subscription")
+    func subscribed() {
+        var client = CoreClient.connected()
+        for name in ["a", "b", "c", "d"] {
+            client.subscribe(name)
+            #expect(client.awaitSubscription(name) == [])
+        }
+        #expect(client.received(.success("a")).outcomes == ["resume 1 done"])
+        #expect(client.received(.refusal("b")).outcomes == ["resume 2 failed subscriptionRefused"])
+        #expect(client.unsubscribe("c").outcomes == ["resume 3 failed unsubscribed"])
+        #expect(client.advance(by: .seconds(10)).outcomes == ["resume 4 failed subscriptionTimedOut"])
+        #expect(client.awaitSubscription("a") == ["resume 5 done"])
+        #expect(client.awaitSubscription("b") == ["resume 6 failed subscriptionRefused"])
+        #expect(client.awaitSubscription("c") == ["resume 7 failed unsubscribed"])
+        client.subscribe("no good")
+        #expect(client.awaitSubscription("no good") == ["resume 8 failed invalidChannelName"])
+    }
+
+    @Test("subscribed() waits for the connection, and over losses")
+    func subscribedOverLosses() {
+        var client = CoreClient()
+        client.subscribe("a")
+        #expect(client.awaitSubscription("a") == [])
+        client.connect()
+        client.establish()
+        #expect(client.closed().outcomes == [])
+        client.connect()
+        #expect(client.establish().outcomes == [])
+        #expect(client.received(.success("a")).outcomes == ["resume 1 done"])
+    }
+
+    @Test("subscribed() ends where there will be no connection, and why is said")
+    func subscribedWithoutHope() {
+        var client = CoreClient { $0.endpoint = .failure(PusherClientError(.invalidHost, "no host")) }
+        client.subscribe("a")
+        client.awaitSubscription("a")
+        #expect(client.connect().outcomes == ["resume 1 failed invalidHost"])
+        #expect(client.awaitSubscription("a") == ["resume 2 failed invalidHost"])
+
+        client = .connected()
+        client.subscribe("a")
+        client.awaitSubscription("a")
+        #expect(client.closed(code: 4001).outcomes == ["resume 1 failed connectionRefused"])
+
+        client = .connected()
+        client.subscribe("a")
+        client.awaitSubscription("a")
+        client.closed()
+        #expect(client.decide(nil).outcomes == ["resume 1 failed retriesExhausted"])
+    }
+
+    @Test("A call that is cancelled ends as cancelled, once, and nothing else ends")
+    func cancelled() {
+        var client = CoreClient()
+        client.awaitConnection()
+        client.subscribe("a")
+        client.awaitSubscription("a")
+        #expect(client.cancelWait(1) == ["resume 1 cancelled"])
+        #expect(client.cancelWait(1) == [])
+        #expect(client.cancelWait(2) == ["resume 2 cancelled"])
+        #expect(client.establish().outcomes == [])
+        #expect(client.received(.success("a")).outcomes == [])
+        client.awaitDisconnection()
+        #expect(client.cancelWait(3) == ["resume 3 cancelled"])
+        #expect(client.closed(code: 1000).outcomes == [])
+    }
+
+    @Test("Release ends everything: calls, channels, socket")
+    func release() {
+        var client = CoreClient()
+        client.awaitConnection()
+        client.subscribe("a")
+        client.awaitSubscription("a")
+        let transcript = client.release()
+        #expect(transcript.wire == ["abort 1"])
+        #expect(transcript.told == ["retired a"])
+        #expect(transcript.outcomes == ["resume 1 failed disconnected", "resume 2 failed disconnected"])
+        #expect(client.connect() == [])
+        #expect(client.release() == [])
+        #expect(client.awaitConnection() == ["resume 3 failed disconnected"])
+        #expect(client.awaitDisconnection() == ["resume 4 done"])
+    }
+
+    @Test("Release of a connected client closes the socket in an orderly way, and nobody waits for it")
+    func releaseConnected() {
+        var client = CoreClient.connected()
+        client.awaitDisconnection()
+        let transcript = client.release()
+        #expect(transcript.outcomes == ["resume 1 done"])
+        #expect(client.advance(by: .seconds(2)).wire == ["abort 1"])
+    }
+}
