@@ -18,7 +18,7 @@ struct Endpoint {
         let prefix = options.path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
         let query = "client=\(Self.clientName)&version=\(Self.version)&protocol=\(Self.protocolVersion)"
         let target = "\(prefix)/app/\(key)?\(query)"
-        let host = options.host.hasPrefix("[") ? String(options.host.dropFirst().dropLast()) : options.host
+        let host = Self.withoutBrackets(options.host)
         let authority = host.contains(":") ? "[\(host)]" : host
         url = "\(options.useTLS ? "wss" : "ws")://\(authority):\(options.port)\(target)"
         request = Result { () throws(PusherClientError) in
@@ -133,13 +133,27 @@ struct Endpoint {
 
     private static func isHost(_ host: String) -> Bool {
         guard !host.isEmpty, host.utf8.count <= 255 else { return false }
-        if host.contains(":") {
-            // An IPv6 address, perhaps with a zone.
-            return host.utf8.count { $0 == UInt8(ascii: ":") } > 1
-                && host.utf8.allSatisfy { isAlphanumeric($0) || ":.%".utf8.contains($0) }
-        }
+        if host.contains(":") { return isIPv6Address(host) }
         return host.utf8.allSatisfy { isAlphanumeric($0) || "-._".utf8.contains($0) }
             && !host.utf8.starts(with: ".".utf8) && !host.contains("..")
+    }
+
+    /// Perhaps with a zone. What is of the right shape and still no address, the resolver refuses.
+    private static func isIPv6Address(_ host: String) -> Bool {
+        let parts = host.utf8.split(separator: UInt8(ascii: "%"), maxSplits: 1, omittingEmptySubsequences: false)
+        guard let address = parts.first, (2...7).contains(address.count { $0 == UInt8(ascii: ":") }) else {
+            return false
+        }
+        return address.allSatisfy { "0123456789abcdefABCDEF:.".utf8.contains($0) }
+            && parts.dropFirst().allSatisfy {
+                !$0.isEmpty && $0.allSatisfy { isAlphanumeric($0) || "-._".utf8.contains($0) }
+            }
+    }
+
+    /// An IPv6 address may be given as it stands in a URL.
+    private static func withoutBrackets(_ host: String) -> String {
+        guard host.hasPrefix("["), host.hasSuffix("]"), host.contains(":") else { return host }
+        return String(host.dropFirst().dropLast())
     }
 }
 

@@ -184,6 +184,10 @@ struct CoreClient {
         return input { $0.timerFired(timer, now: $1, into: &$2) }
     }
 
+    /// Fires the timer that runs for a purpose, now.
+    @discardableResult
+    mutating func fire(_ purpose: TimerID.Purpose) -> Transcript { timer(purpose).map { fire($0) } ?? [] }
+
     // MARK: Shared
 
     private func id(of attempt: Int?) -> AttemptID {

@@ -105,8 +105,8 @@ struct Ledger {
     private mutating func checkTimers(_ machine: ClientStateMachine) {
         let state = state
         let running = timers.keys.map(\.purpose)
-        let allowed: Set<TimerID.Purpose>
-        let required: Set<TimerID.Purpose>
+        let required: [TimerID.Purpose]
+        let allowed: [TimerID.Purpose]
         switch machine.connection.state {
         case .initialized, .disconnected, .refused: (required, allowed) = ([], [])
         case .connecting: (required, allowed) = ([.attempt], [.attempt, .unavailable])
@@ -116,7 +116,8 @@ struct Ledger {
         case .disconnecting: (required, allowed) = ([.closing], [.closing])
         }
         let isSound =
-            Set(running).count == running.count && required.isSubset(of: running) && allowed.isSuperset(of: running)
+            required.allSatisfy(running.contains)
+            && running.allSatisfy { purpose in allowed.contains(purpose) && running.count { $0 == purpose } == 1 }
         check(isSound, "while \(state) the timers \(running) run")
         if state == .connected {
             check(running.contains(.activity) != running.contains(.pong), "nobody watches the server: \(running)")

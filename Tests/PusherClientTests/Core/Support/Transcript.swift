@@ -52,11 +52,20 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
     /// How waiting calls end: `resume 1 done`.
     var outcomes: Transcript { only(.outcome) }
 
-    private func only(_ kind: Kind) -> Transcript {
+    /// All but timers, and states, which statuses tell better.
+    var summary: Transcript {
+        filtered { effect in
+            if case .stateChanged = effect { false } else { effect.kind != .timer }
+        }
+    }
+
+    private func only(_ kind: Kind) -> Transcript { filtered { $0.kind == kind } }
+
+    private func filtered(_ isIncluded: (Effect) -> Bool) -> Transcript {
         var part = self
         part.lines.removeAll { line in
             guard case .effect(let effect, _) = line else { return true }
-            return effect.kind != kind
+            return !isIncluded(effect)
         }
         return part
     }
