@@ -3,7 +3,7 @@ import PusherProtocol
 import Testing
 
 @Suite("Watching the server")
-struct LivenessTests {
+struct LivenessMachineTests {
     @Test("Silence for the activity timeout brings a ping, and for the pong timeout after it the end")
     func timings() {
         var client = CoreClient.connected()
