@@ -74,10 +74,10 @@ struct Endpoint {
     }
 
     private static func checkOptions(_ options: PusherClientOptions) throws(PusherClientError) {
-        if let timeout = options.activityTimeout, !(timeout > 0) {
+        if let timeout = options.activityTimeout, !(timeout >= 0.001) {
             throw PusherClientError(
                 .invalidOption,
-                "the activityTimeout \(timeout) is not a positive number of seconds"
+                "the activityTimeout \(timeout) is not at least 0.001 seconds"
             )
         }
         let timeouts = options.timeouts

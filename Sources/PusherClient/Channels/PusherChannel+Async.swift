@@ -10,8 +10,8 @@ extension PusherChannel {
     ///
     /// - Returns: The channel itself.
     /// - Throws: ``PusherClientError`` where the name cannot be subscribed, the server refuses it or does not answer in
-    ///   time, or the channel is unsubscribed meanwhile; `CancellationError` where the task is cancelled, which leaves
-    ///   the subscription as it is.
+    ///   time, the channel is unsubscribed meanwhile, or the connection ends for good otherwise than by
+    ///   ``Pusher/disconnect()``; `CancellationError` where the task is cancelled, which leaves the subscription as it is.
     @discardableResult
     public func subscribed() async throws -> PusherChannel {
         _ = try await engine.wait { [name, id] machine, waiter, _, effects in

@@ -100,7 +100,7 @@ struct EndpointTests {
         expect(.invalidPath, naming: String(reflecting: path), PusherClientOptions(path: path))
     }
 
-    @Test("Activity timeouts that cannot be used", arguments: [0, -1, -Double.infinity, .nan])
+    @Test("Activity timeouts that cannot be used", arguments: [0, 1e-300, -1, -Double.infinity, .nan])
     func activityTimeouts(timeout: Double) {
         expect(.invalidOption, naming: "activityTimeout", PusherClientOptions(activityTimeout: timeout))
     }

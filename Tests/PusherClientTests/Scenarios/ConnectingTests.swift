@@ -13,9 +13,11 @@ struct ConnectingTests {
         let pusher = world.makeClient()
         pusher.delegate = delegate
         #expect(pusher.connection.status == .initialized)
-        pusher.connect()
-        #expect(pusher.connection.connectionState == .connecting)
-        #expect(pusher.connection.socketId == nil)
+        try await world.atOnce {
+            pusher.connect()
+            #expect(pusher.connection.connectionState == .connecting)
+            #expect(pusher.connection.socketId == nil)
+        }
         await world.run()
         let socketID = try #require(pusher.connection.socketId)
         #expect(pusher.connection.status == .connected(socketID: socketID))
@@ -95,8 +97,10 @@ struct ConnectingTests {
     @Test("disconnect() before an attempt's first step leaves nothing behind")
     func disconnectAtOnce() async throws {
         let pusher = world.makeClient()
-        pusher.connect()
-        pusher.disconnect()
+        try await world.atOnce {
+            pusher.connect()
+            pusher.disconnect()
+        }
         await world.advance(by: .seconds(60))
         #expect(pusher.connection.status == .disconnected(reason: nil))
         #expect(world.server.connections.isEmpty)

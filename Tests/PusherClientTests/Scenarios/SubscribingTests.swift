@@ -58,9 +58,12 @@ struct SubscribingTests {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
         pusher.delegate = delegate
-        let channel = pusher.subscribe("orders")
         let events = Log<String>()
-        channel.bind(eventName: "pusher:subscription_succeeded") { events.append($0.eventName) }
+        let channel = try await world.atOnce {
+            let channel = pusher.subscribe("orders")
+            channel.bind(eventName: "pusher:subscription_succeeded") { events.append($0.eventName) }
+            return channel
+        }
         await world.run()
         #expect(channel.subscribed)
         #expect(delegate.subscriptions.elements == ["orders"])
@@ -86,8 +89,10 @@ struct SubscribingTests {
     @Test("unsubscribing while the answer is on its way ends the subscription when it has come")
     func unsubscribeBeforeTheAnswer() async throws {
         let pusher = try await world.makeConnectedClient()
-        let channel = pusher.subscribe("orders")
-        pusher.unsubscribe("orders")
+        let channel = try await world.atOnce {
+            defer { pusher.unsubscribe("orders") }
+            return pusher.subscribe("orders")
+        }
         await world.run()
         #expect(!channel.subscribed)
         #expect(unsubscribes == [#"{"event":"pusher:unsubscribe","data":{"channel":"orders"}}"#])
@@ -97,9 +102,11 @@ struct SubscribingTests {
     @Test("subscribe, unsubscribe, subscribe: the last call wins, with one frame")
     func lastCallWins() async throws {
         let pusher = try await world.makeConnectedClient()
-        let first = pusher.subscribe("orders")
-        pusher.unsubscribe("orders")
-        let second = pusher.subscribe("orders")
+        let (first, second) = try await world.atOnce {
+            let first = pusher.subscribe("orders")
+            pusher.unsubscribe("orders")
+            return (first, pusher.subscribe("orders"))
+        }
         await world.run()
         #expect(first != second)
         #expect(!first.subscribed)
@@ -221,10 +228,13 @@ struct SubscribingTests {
         let world = VirtualWorld(options)
         let counts = Log<Int>()
         let pusher = try await world.makeConnectedClient()
-        let channel = pusher.subscribe("orders") { counts.append($0) }
         let events = Log<String>()
-        channel.bind(eventName: "pusher:subscription_count") { events.append($0.data ?? "") }
-        #expect(channel.subscriptionCount == nil)
+        let channel = try await world.atOnce {
+            let channel = pusher.subscribe("orders") { counts.append($0) }
+            channel.bind(eventName: "pusher:subscription_count") { events.append($0.data ?? "") }
+            #expect(channel.subscriptionCount == nil)
+            return channel
+        }
         await world.run()
         let other = try await world.makeConnectedClient()
         other.subscribe("orders")

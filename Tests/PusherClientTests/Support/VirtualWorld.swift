@@ -68,6 +68,11 @@ final class VirtualWorld: Sendable {
     /// Lets everything happen that is due.
     func run() async { await loop.run() }
 
+    /// Makes calls between which nothing else happens: the loop runs by itself as soon as it has something to do.
+    func atOnce<Result: Sendable>(_ calls: @escaping @Sendable () throws -> Result) async throws -> Result {
+        try await loop.executeInContext(calls)
+    }
+
     /// Lets time pass.
     func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(duration)) }
 
