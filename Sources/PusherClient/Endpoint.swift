@@ -23,7 +23,7 @@ struct Endpoint {
         url = "\(options.useTLS ? "wss" : "ws")://\(authority):\(options.port)\(target)"
         request = Result { () throws(PusherClientError) in
             try Self.check(key: key, host: host, prefix: prefix, options)
-            return TransportRequest(
+            let request = TransportRequest(
                 host: host,
                 port: options.port,
                 useTLS: options.useTLS,
@@ -31,6 +31,9 @@ struct Endpoint {
                 subprotocol: options.subprotocol,
                 headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
             )
+            // Refuses the headers and the subprotocol that an upgrade cannot carry.
+            _ = try UpgradeRequest(request)
+            return request
         }
     }
 
@@ -84,10 +87,12 @@ struct Endpoint {
         let durations = [
             ("connectionAttempt", timeouts.connectionAttempt), ("unavailable", timeouts.unavailable),
             ("pong", timeouts.pong), ("subscription", timeouts.subscription), ("closing", timeouts.closing),
-            ("backOffReset", timeouts.backOffReset),
         ]
         if let (name, duration) = durations.first(where: { $0.1 <= .zero }) {
             throw PusherClientError(.invalidOption, "the timeout \(name), \(duration), is not positive")
+        }
+        guard timeouts.backOffReset >= .zero else {
+            throw PusherClientError(.invalidOption, "the timeout backOffReset, \(timeouts.backOffReset), is negative")
         }
         let limits = options.limits
         let sizes = [
@@ -96,16 +101,6 @@ struct Endpoint {
         ]
         if let (name, size) = sizes.first(where: { $0.1 <= 0 }) {
             throw PusherClientError(.invalidOption, "the limit \(name), \(size), is not positive")
-        }
-        for (name, value) in options.headers where !isHeader(name, value) {
-            // The value may be a secret.
-            throw PusherClientError(
-                .invalidOption,
-                "the header \(quoted(name)) has a name or a value that HTTP cannot carry"
-            )
-        }
-        if let subprotocol = options.subprotocol, subprotocol.isEmpty || !subprotocol.utf8.allSatisfy(isTokenByte) {
-            throw PusherClientError(.invalidOption, "the subprotocol \(quoted(subprotocol)) is not an HTTP token")
         }
     }
 
@@ -121,15 +116,6 @@ struct Endpoint {
     private static func isKeyByte(_ byte: UInt8) -> Bool { isAlphanumeric(byte) || "-._~".utf8.contains(byte) }
 
     private static func isPathByte(_ byte: UInt8) -> Bool { isKeyByte(byte) || "/%!$&'()*+,;=:@".utf8.contains(byte) }
-
-    private static func isTokenByte(_ byte: UInt8) -> Bool {
-        isAlphanumeric(byte) || "!#$%&'*+-.^_`|~".utf8.contains(byte)
-    }
-
-    private static func isHeader(_ name: String, _ value: String) -> Bool {
-        !name.isEmpty && name.utf8.allSatisfy(isTokenByte)
-            && value.utf8.allSatisfy { $0 == 0x09 || ($0 >= 0x20 && $0 != 0x7F) }
-    }
 
     private static func isHost(_ host: String) -> Bool {
         guard !host.isEmpty, host.utf8.count <= 255 else { return false }
@@ -161,7 +147,21 @@ extension CoreConfiguration {
     init(_ endpoint: Endpoint, options: PusherClientOptions) {
         self.init(endpoint: endpoint.request)
         autoReconnect = options.autoReconnect
-        timeouts = options.timeouts
+        timeouts = options.timeouts.clamped
         if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
+    }
+}
+
+extension PusherClientOptions.Timeouts {
+    /// So long that nobody waits for it, and short enough to be counted in nanoseconds.
+    private static var longest: Duration { .seconds(100 * 365 * 86_400) }
+
+    /// The same times, those cut that cannot be counted.
+    var clamped: Self {
+        var timeouts = self
+        for path in [\Self.connectionAttempt, \.unavailable, \.pong, \.subscription, \.closing, \.backOffReset] {
+            timeouts[keyPath: path] = min(timeouts[keyPath: path], Self.longest)
+        }
+        return timeouts
     }
 }

@@ -3,7 +3,7 @@ extension Pusher {
     /// Connects, and waits until that has succeeded.
     ///
     /// It waits through failures that are retried: bound the wait by cancelling the task. Cancelling ends the wait, not
-    /// the attempts.
+    /// the attempts. Unlike ``connect()`` it does not cut the wait between two attempts short.
     ///
     /// - Returns: The socket id.
     /// - Throws: ``PusherClientError`` where the server refuses the client for good, the options cannot be used,
@@ -20,7 +20,7 @@ extension Pusher {
         return socketID
     }
 
-    /// Disconnects, and waits until the socket is closed.
+    /// Disconnects, and waits until the closing handshake is done, or its time is over.
     ///
     /// Where the task is cancelled the wait ends at once, and the closing goes on by itself.
     public func disconnected() async {
@@ -35,23 +35,21 @@ extension Pusher {
     ///
     /// - Throws: ``PusherClientError`` where the connection ends for good in another way than by ``disconnect()``.
     public func run() async throws {
-        let statuses = statuses
-        connect()
-        for await status in statuses {
-            switch status {
-            case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting: continue
-            case .refused(let error), .disconnected(let error?): throw error
-            case .disconnected(nil): return
+        do {
+            _ = try await engine.wait { machine, waiter, now, effects in
+                machine.awaitEnd(waiter, now: now, into: &effects)
             }
+        } catch is CancellationError {
+            disconnect()
         }
-        disconnect()
     }
 
     /// Connects, does the work, and disconnects, also where the work throws.
     ///
     /// ```swift
+    /// let events = pusher.subscribe("orders").events
     /// try await pusher.withConnection { socketID in
-    ///     for await event in pusher.subscribe("orders").events { print(event) }
+    ///     for await event in events { print(event) }
     /// }
     /// ```
     ///

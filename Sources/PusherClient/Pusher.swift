@@ -97,15 +97,28 @@ public final class Pusher: Sendable {
         return channel
     }
 
-    /// Ends the subscription to a channel, in whatever state it is. Nothing is delivered to the channel any more.
+    /// Ends the subscription to a channel, in whatever state it is. After it has returned, on the callback queue, nothing
+    /// is delivered to the channel any more: its callbacks are unbound, and its sequences end.
     public func unsubscribe(_ channelName: String) {
-        engine.step { state, now in state.machine.unsubscribe(channelName, now: now, into: &state.pending) }
+        let channel = engine.step { state, now in
+            defer { state.machine.unsubscribe(channelName, now: now, into: &state.pending) }
+            return state.channel(named: channelName)
+        }
+        channel?.finish()
     }
 
-    /// Ends the subscriptions to all channels.
+    /// Ends the subscriptions to all channels, as ``unsubscribe(_:)`` does.
     public func unsubscribeAll() {
-        engine.step { state, now in state.machine.unsubscribeAll(now: now, into: &state.pending) }
+        let channels = engine.step { state, now in
+            defer { state.machine.unsubscribeAll(now: now, into: &state.pending) }
+            return state.machine.wantedSubscriptions.compactMap { state.channels[$0.id] }
+        }
+        for channel in channels { channel.finish() }
     }
+
+    /// The same as ``subscribe(_:onSubscriptionCountChanged:)``, with a label.
+    @discardableResult
+    public func subscribe(channelName: String) -> PusherChannel { subscribe(channelName) }
 
     // MARK: Events of all channels
 

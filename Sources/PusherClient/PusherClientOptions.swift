@@ -21,6 +21,9 @@ public final class PusherClientOptions: Sendable {
     /// a shorter one.
     public let activityTimeout: TimeInterval?
 
+    /// Of no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
+    public let attemptToReturnJSONObject: Bool
+
     /// How long things may take.
     public let timeouts: Timeouts
     /// When to try again.
@@ -42,6 +45,7 @@ public final class PusherClientOptions: Sendable {
     /// Makes options. All have a default.
     ///
     /// - Parameters:
+    ///   - attemptToReturnJSONObject: Of no effect.
     ///   - autoReconnect: Whether a lost connection is made again. Default: true.
     ///   - host: The server. Default: ``PusherHost/defaultHost``.
     ///   - port: The port. Default: 443 with TLS, 80 without.
@@ -59,6 +63,7 @@ public final class PusherClientOptions: Sendable {
     ///   - logger: Where the client writes its log. Default: a logger of its own, for warnings only: callbacks that wait
     ///     for a queue that does not run, and events that were dropped.
     public init(
+        attemptToReturnJSONObject: Bool = true,
         autoReconnect: Bool = true,
         host: PusherHost = .defaultHost,
         port: Int? = nil,
@@ -74,6 +79,7 @@ public final class PusherClientOptions: Sendable {
         callbackQueue: CallbackQueue = .main,
         logger: Logger? = nil
     ) {
+        self.attemptToReturnJSONObject = attemptToReturnJSONObject
         self.autoReconnect = autoReconnect
         self.host = host.stringValue
         self.port = port ?? (useTLS ? 443 : 80)
@@ -111,7 +117,7 @@ extension PusherClientOptions {
         public var subscription: Duration
         /// For the server's part of the closing handshake, after `disconnect()`. Default: 2 s.
         public var closing: Duration
-        /// That a connection must have held, for the back-off to start anew after it. Default: 10 s.
+        /// That a connection must have held, for the back-off to start anew after it; zero for any. Default: 10 s.
         public var backOffReset: Duration
 
         /// Makes timeouts.
@@ -141,6 +147,7 @@ extension PusherClientOptions {
         /// ``EventSequence/droppedCount`` and reported once a spell. Default: 65,536.
         public var sequenceBuffer: Int
         /// The callbacks that may wait for their queue. The newest are kept; dropped ones are counted and reported.
+        /// Changes of state and outcomes of subscriptions are never dropped.
         /// Default: 65,536.
         public var pendingCallbacks: Int
 

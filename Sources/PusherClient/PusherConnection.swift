@@ -46,12 +46,14 @@ public final class PusherConnection: Sendable {
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }
     }
 
-    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil for no bound. Default: 120.
-    /// Takes effect at the next loss.
+    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil, the default, for no bound
+    /// but the policy's own, which is 120 unless you set another policy. Negative values are ignored. Takes effect at the
+    /// next loss.
     public var maxReconnectGapInSeconds: Double? {
         get { engine.read { $0.machine.configuration.maximumRetryDelay?.timeInterval } }
         set {
             let delay = newValue.flatMap { Duration(timeInterval: $0) }
+            guard delay != nil || newValue == nil else { return }
             engine.update { $0.machine.configuration.maximumRetryDelay = delay }
         }
     }

@@ -6,8 +6,9 @@ package struct JSONScanner: Sendable {
     package static let maximumDepth = 512
 
     package private(set) var offset = 0
+    private let maximumDepth: Int
 
-    package init() {}
+    package init(maximumDepth: Int = Self.maximumDepth) { self.maximumDepth = maximumDepth }
 
     /// A string's bytes between its quotes.
     package struct StringToken: Sendable {
@@ -78,7 +79,9 @@ package struct JSONScanner: Sendable {
             guard let byte = peek(bytes) else { throw .malformed(offset: offset) }
             switch byte {
             case UInt8(ascii: "{"), UInt8(ascii: "["):
-                guard nesting.push(isObject: byte == UInt8(ascii: "{")) else { throw .tooDeep(offset: offset) }
+                guard nesting.push(isObject: byte == UInt8(ascii: "{"), maximumDepth) else {
+                    throw .tooDeep(offset: offset)
+                }
                 offset += 1
                 skipWhitespace(bytes)
                 guard peek(bytes) != nesting.closingBracket else { break }
@@ -183,8 +186,8 @@ private struct Nesting {
 
     var isEmpty: Bool { depth == 0 }
 
-    mutating func push(isObject: Bool) -> Bool {
-        guard depth < JSONScanner.maximumDepth - 1 else { return false }
+    mutating func push(isObject: Bool, _ maximumDepth: Int) -> Bool {
+        guard depth < maximumDepth - 1 else { return false }
         if depth / 64 == bits.count { bits.append(0) }
         let mask: UInt64 = 1 << UInt64(depth % 64)
         if isObject { bits[depth / 64] |= mask } else { bits[depth / 64] &= ~mask }

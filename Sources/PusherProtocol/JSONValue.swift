@@ -11,10 +11,27 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// Nil where the text is not JSON.
+    /// The deepest nesting that is decoded. The decoder calls itself for each level, and some threads have a small stack.
+    package static let maximumDepth = 32
+
+    /// Nil where the text is not JSON, or nested deeper than ``maximumDepth``.
     package init?(parsing text: String) {
+        guard Self.isShallow(text) else { return nil }
         guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) else { return nil }
         self = value
+    }
+
+    private static func isShallow(_ text: String) -> Bool {
+        let bytes = ContiguousArray(text.utf8)
+        var scanner = JSONScanner(maximumDepth: maximumDepth)
+        do {
+            try scanner.skipValue(bytes.span)
+        } catch .tooDeep {
+            return false
+        } catch {
+            // Whether anything else is wrong is for the decoder to say.
+        }
+        return true
     }
 
     package subscript(key: String) -> JSONValue? {

@@ -5,7 +5,9 @@ extension PusherChannel {
     /// Waits until the channel is subscribed. Subscriptions wait for the connection: call ``Pusher/connect()`` too.
     ///
     /// ```swift
-    /// let orders = try await pusher.subscribe("orders").subscribed()
+    /// let channel = pusher.subscribe("orders")
+    /// let orders = channel.events(named: "created")    // made first, so that no event is missed
+    /// try await channel.subscribed()
     /// ```
     ///
     /// - Returns: The channel itself.

@@ -113,10 +113,12 @@ public final class PusherChannel: Sendable {
         engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id ? $0 : nil }
     }
 
-    /// Nothing will be delivered any more.
+    /// Nothing will be delivered any more, and what callbacks own is let go.
     func finish() {
         sinks.finish()
         resubscribed.finish()
+        onSubscriptionCountChanged = nil
+        onResubscribed = nil
     }
 
     private func replace<Value>(_ path: WritableKeyPath<Closures, Value>, with value: Value) {

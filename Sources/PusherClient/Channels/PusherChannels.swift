@@ -17,9 +17,14 @@ public final class PusherChannels: Sendable {
 
     /// The channel of that name; nil where it is not subscribed to.
     public func find(name: String) -> PusherChannel? {
-        engine.read { state in
-            guard let subscription = state.machine.subscriptions[name], subscription.isWanted else { return nil }
-            return state.channels[subscription.id]
-        }
+        engine.read { $0.channel(named: name) }
+    }
+}
+
+extension ClientEngine.State {
+    /// The channel that the application wants under that name.
+    func channel(named name: String) -> PusherChannel? {
+        guard let subscription = machine.subscriptions[name], subscription.isWanted else { return nil }
+        return channels[subscription.id]
     }
 }

@@ -112,7 +112,7 @@ extension ClientStateMachine {
     /// The form in which soketi, pylon and others refuse: the channel is named.
     mutating func subscriptionRefused(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         let value = envelope.data.value
-        let message = value?["error"]?.string ?? "the server gave no reason"
+        let message = value?["error"]?.string.map(ServerErrorMessage.presentable) ?? "the server gave no reason"
         let error = PusherClientError(
             .subscriptionRefused,
             message,

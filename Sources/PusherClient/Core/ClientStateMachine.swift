@@ -14,6 +14,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     var subscriptionTimer: TimerID?
     var connectionWaiters: [WaiterID] = []
     var disconnectionWaiters: [WaiterID] = []
+    /// Waiters for the end of the connection for good.
+    var endWaiters: [WaiterID] = []
     private var isReleased = false
     private var serial: UInt64 = 0
 
@@ -53,8 +55,10 @@ package struct ClientStateMachine: Hashable, Sendable {
         }
         subscriptions = [:]
         // Nobody is left who could wait for the closing handshake.
-        for waiter in disconnectionWaiters { effects.append(.resume(waiter, .done)) }
+        for waiter in disconnectionWaiters + endWaiters { effects.append(.resume(waiter, .done)) }
         disconnectionWaiters = []
+        endWaiters = []
+        effects.append(.released)
     }
 
     // MARK: The socket
@@ -120,7 +124,23 @@ package struct ClientStateMachine: Hashable, Sendable {
             return effects.append(.resume(waiter, .failed(.init(.disconnected, "the client was released"))))
         }
         connectionWaiters.append(waiter)
-        connect(now: now, into: &effects)
+        connectIfIdle(now: now, into: &effects)
+    }
+
+    /// Connects, and ends the wait when the connection, with all its reconnecting, has ended for good.
+    package mutating func awaitEnd(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return effects.append(.resume(waiter, .done)) }
+        endWaiters.append(waiter)
+        connectIfIdle(now: now, into: &effects)
+    }
+
+    /// Starts to connect where nothing is under way. A wait between attempts goes on: it is not cut short by everybody
+    /// who waits for its end.
+    private mutating func connectIfIdle(now: Instant, into effects: inout [Effect]) {
+        switch connection.state {
+        case .initialized, .disconnecting, .disconnected, .refused: connect(now: now, into: &effects)
+        case .connecting, .connected, .asking, .waiting: settleConnectionWaiters(into: &effects)
+        }
     }
 
     /// Disconnects, and ends the wait when the socket is closed.
@@ -158,6 +178,8 @@ package struct ClientStateMachine: Hashable, Sendable {
             connectionWaiters.remove(at: index)
         } else if let index = disconnectionWaiters.firstIndex(of: waiter) {
             disconnectionWaiters.remove(at: index)
+        } else if let index = endWaiters.firstIndex(of: waiter) {
+            endWaiters.remove(at: index)
         } else if let (name, index) = subscriptionWaiter(waiter) {
             subscriptions[name]?.waiters.remove(at: index)
         } else {
@@ -225,7 +247,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     ) {
         let ceiling = configuration.activityTimeout
         liveness.start(
-            activityTimeout: min(handshake.activityTimeout ?? ceiling, ceiling),
+            // Whatever was set, pings must not follow each other without a pause.
+            activityTimeout: max(min(handshake.activityTimeout ?? ceiling, ceiling), .milliseconds(1)),
             pongTimeout: configuration.timeouts.pong,
             now: now,
             into: &effects
@@ -241,6 +264,17 @@ package struct ClientStateMachine: Hashable, Sendable {
             loseSubscriptions(now: now, into: &effects)
         }
         settleConnectionWaiters(into: &effects)
+    }
+
+    private mutating func settleEndWaiters(into effects: inout [Effect]) {
+        let outcome: WaiterOutcome
+        switch connection.state {
+        case .initialized, .connecting, .connected, .asking, .waiting, .disconnecting: return
+        case .disconnected(nil): outcome = .done
+        case .disconnected(let error?), .refused(let error): outcome = .failed(error)
+        }
+        for waiter in endWaiters { effects.append(.resume(waiter, outcome)) }
+        endWaiters = []
     }
 
     /// Ends the waits whose outcome is known by the state.
@@ -262,6 +296,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         }
         for waiter in connectionWaiters { effects.append(.resume(waiter, outcome)) }
         connectionWaiters = []
+        settleEndWaiters(into: &effects)
         guard let error = connection.failure else { return }
         for subscription in wantedSubscriptions { failWaiters(of: subscription.name, error, into: &effects) }
     }

@@ -45,6 +45,9 @@ package enum Effect: Hashable, Sendable {
     /// The channel object is out of use: nothing will be delivered to it any more.
     case retired(ChannelID)
 
+    /// The client is out of use: nothing will be told to anybody any more.
+    case released
+
     // MARK: Waiting calls
 
     /// End a waiting call.

@@ -1,3 +1,4 @@
+import Foundation
 import PusherProtocol
 
 /// The payload of `pusher:error`, in every shape that servers give it (protocol clause 6.2).
@@ -8,7 +9,15 @@ struct ServerErrorMessage {
     init(_ data: Envelope.Payload) {
         let value = data.value
         code = value?["code"]?.integer
-        message = value?["message"]?.string ?? data.text ?? "the server gave no message"
+        message = value?["message"]?.string.map(Self.presentable) ?? "the server gave no message"
+    }
+
+    /// A server's text as it may be shown and logged: cut to a length that nobody minds, and without the signature that
+    /// "Invalid signature: … but got …" repeats.
+    static func presentable(_ text: String) -> String {
+        let text = String(text.prefix(1_000))
+        guard let range = text.range(of: "but got ") else { return text }
+        return text[..<range.upperBound] + "…"
     }
 
     /// The code as that of a close; nil where it is none.

@@ -7,15 +7,40 @@ import NIOCore
 final class CallbackDispatcher: Sendable {
     enum Job: Sendable {
         case event(Binding, PusherEvent)
-        /// A call that is not an event's: it is never dropped.
         case call(@Sendable () -> Void)
-        case dropped
+
+        func run() {
+            switch self {
+            case .event(let binding, let event): binding.call(event)
+            case .call(let call): call()
+            }
+        }
+    }
+
+    /// What has to become of a job that waits for a queue that is too slow.
+    enum Retention: Sendable {
+        /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
+        case newest
+        /// It waits, however long: a change of state, the outcome of a subscription.
+        case all
+    }
+
+    enum Drop: Sendable {
+        case began
+        /// The queue has caught up; so many jobs are lost.
+        case ended(count: Int)
+    }
+
+    fileprivate struct Pending {
+        let serial: UInt64
+        let job: Job
     }
 
     fileprivate struct State {
-        var pending = CircularBuffer<Job>()
-        var pendingEvents = 0
-        var droppedEvents = 0
+        fileprivate var droppable = CircularBuffer<Pending>()
+        fileprivate var lasting = CircularBuffer<Pending>()
+        fileprivate var serial: UInt64 = 0
+        var droppedCount = 0
         var isScheduled = false
         var hasRun = false
         var watchdog: Scheduled<Void>?
@@ -28,16 +53,16 @@ final class CallbackDispatcher: Sendable {
     private let limit: Int
     private let eventLoop: any EventLoop
     private let logger: Logger
-    private let onDrop: @Sendable (Int) -> Void
+    private let onDrop: @Sendable (Drop) -> Void
     private let state = NIOLockedValueBox(State())
 
-    /// - Parameter onDrop: Called with the number of events that a slow queue cost, when it has caught up.
+    /// - Parameter onDrop: Called when a slow queue begins to cost jobs, and when it has caught up.
     init(
         queue: PusherClientOptions.CallbackQueue,
         limit: Int,
         eventLoop: any EventLoop,
         logger: Logger,
-        onDrop: @escaping @Sendable (Int) -> Void
+        onDrop: @escaping @Sendable (Drop) -> Void
     ) {
         self.queue = queue
         self.limit = max(limit, 1)
@@ -47,28 +72,27 @@ final class CallbackDispatcher: Sendable {
     }
 
     /// Called on the event loop.
-    func enqueue(_ job: Job) {
+    func enqueue(_ job: Job, keep retention: Retention = .newest) {
         switch queue {
-        case .eventLoop: Self.run(job)
-        case .main: enqueue(job, on: .main)
-        case .queue(let queue): enqueue(job, on: queue)
+        case .eventLoop: job.run()
+        case .main: enqueue(job, keep: retention, on: .main)
+        case .queue(let queue): enqueue(job, keep: retention, on: queue)
         }
     }
 
-    private func enqueue(_ job: Job, on queue: DispatchQueue) {
+    private func enqueue(_ job: Job, keep retention: Retention, on queue: DispatchQueue) {
         // What is dropped is released outside the lock.
         var dropped: Job?
-        let (mustSchedule, mustWatch) = state.withLockedValue { state in
-            if case .event = job {
-                if state.pendingEvents >= limit { dropped = state.dropOldestEvent() }
-                state.pendingEvents += 1
-            }
-            state.pending.append(job)
+        let (mustSchedule, mustWatch, beginsToDrop) = state.withLockedValue { state in
+            dropped = state.append(job, keep: retention, limit: limit)
             defer { state.isScheduled = true }
-            return (!state.isScheduled, !state.hasRun && state.watchdog == nil)
+            return (
+                !state.isScheduled, !state.hasRun && state.watchdog == nil, dropped != nil && state.droppedCount == 1
+            )
         }
         _ = dropped
         if mustWatch { watch() }
+        if beginsToDrop { onDrop(.began) }
         if mustSchedule { queue.async { self.drain(queue) } }
     }
 
@@ -77,29 +101,21 @@ final class CallbackDispatcher: Sendable {
         let (count, watchdog) = state.withLockedValue { state in
             state.hasRun = true
             defer { state.watchdog = nil }
-            return (state.pending.count, state.watchdog)
+            return (state.droppable.count + state.lasting.count, state.watchdog)
         }
         watchdog?.cancel()
         for _ in 0..<count {
             guard let job = state.withLockedValue({ $0.next() }) else { break }
-            Self.run(job)
+            job.run()
         }
         let (mustGoOn, dropped) = state.withLockedValue { state in
-            state.isScheduled = !state.pending.isEmpty
+            state.isScheduled = !state.droppable.isEmpty || !state.lasting.isEmpty
             guard !state.isScheduled else { return (true, 0) }
-            defer { state.droppedEvents = 0 }
-            return (false, state.droppedEvents)
+            defer { state.droppedCount = 0 }
+            return (false, state.droppedCount)
         }
-        if dropped > 0 { onDrop(dropped) }
+        if dropped > 0 { onDrop(.ended(count: dropped)) }
         if mustGoOn { queue.async { self.drain(queue) } }
-    }
-
-    private static func run(_ job: Job) {
-        switch job {
-        case .event(let binding, let event): binding.call(event)
-        case .call(let call): call()
-        case .dropped: break
-        }
     }
 
     // MARK: A queue that does not run
@@ -133,20 +149,33 @@ final class CallbackDispatcher: Sendable {
 }
 
 extension CallbackDispatcher.State {
-    mutating func next() -> CallbackDispatcher.Job? {
-        let job = pending.popFirst()
-        if case .event = job { pendingEvents -= 1 }
-        return job
+    /// The job that had to go for it, if one had.
+    fileprivate mutating func append(
+        _ job: CallbackDispatcher.Job,
+        keep retention: CallbackDispatcher.Retention,
+        limit: Int
+    ) -> CallbackDispatcher.Job? {
+        serial += 1
+        let pending = CallbackDispatcher.Pending(serial: serial, job: job)
+        switch retention {
+        case .all:
+            lasting.append(pending)
+            return nil
+        case .newest:
+            var dropped: CallbackDispatcher.Job?
+            if droppable.count >= limit {
+                dropped = droppable.popFirst()?.job
+                droppedCount += 1
+            }
+            droppable.append(pending)
+            return dropped
+        }
     }
 
-    mutating func dropOldestEvent() -> CallbackDispatcher.Job? {
-        let oldest = pending.firstIndex { if case .event = $0 { true } else { false } }
-        guard let oldest else { return nil }
-        let job = pending[oldest]
-        pending[oldest] = .dropped
-        while case .dropped = pending.first { _ = pending.popFirst() }
-        pendingEvents -= 1
-        droppedEvents += 1
-        return job
+    /// The older of the first two.
+    fileprivate mutating func next() -> CallbackDispatcher.Job? {
+        guard let first = lasting.first else { return droppable.popFirst()?.job }
+        guard let other = droppable.first, other.serial < first.serial else { return lasting.popFirst()?.job }
+        return droppable.popFirst()?.job
     }
 }

@@ -20,7 +20,7 @@ extension ClientEngine {
 
         case .stateChanged(let old, let new):
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
-            notify { $0.changedConnectionState(from: old, to: new) }
+            notify(keep: .all) { $0.changedConnectionState(from: old, to: new) }
         case .statusChanged(let status):
             logger.debug("Connection status", metadata: ["pusher.status": "\(status)"])
             statuses.send(status)
@@ -30,10 +30,17 @@ extension ClientEngine {
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
-            if let change = channel(id)?.onSubscriptionCountChanged { dispatcher.enqueue(.call { change(count) }) }
+            if let channel = channel(id), channel.onSubscriptionCountChanged != nil {
+                dispatcher.enqueue(.call { channel.onSubscriptionCountChanged?(count) })
+            }
             deliver(envelope, to: id)
         case .retired(let id):
             update { $0.channels.removeValue(forKey: id) }?.finish()
+        case .released:
+            everyEvent.finish()
+            statuses.finish()
+            errors.finish()
+            dispatcher.stop()
 
         case .resume(let waiter, let outcome):
             update { $0.waiters.removeValue(forKey: waiter) }?.resume(returning: outcome)
@@ -86,31 +93,33 @@ extension ClientEngine {
         debug("subscribed to \(channel.name)")
         deliver(envelope, to: id)
         let name = channel.name
-        notify { $0.subscribedToChannel(name: name) }
+        notify(keep: .all) { $0.subscribedToChannel(name: name) }
         guard let away else { return }
         let resubscription = Resubscription(channelName: name, away: away)
         channel.resubscribed.send(resubscription)
-        if let call = channel.onResubscribed { dispatcher.enqueue(.call { call(resubscription) }) }
+        if channel.onResubscribed != nil {
+            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .all)
+        }
     }
 
     private func subscriptionFailed(_ id: ChannelID, _ error: PusherClientError, _ envelope: Envelope) {
         guard let channel = channel(id) else { return }
-        logger.error(
+        logger.notice(
             "Subscription failed",
-            metadata: ["pusher.channel": "\(channel.name)", "pusher.error": "\(error)"]
+            metadata: ["pusher.channel": "\(channel.name)", "pusher.error": "\(error.code): \(error.message)"]
         )
         debug("subscription to \(channel.name) failed: \(error.message)")
         errors.send(error)
         deliver(envelope, to: id)
         let name = channel.name
         let bridged = error.bridged
-        notify { $0.failedToSubscribeToChannel(name: name, response: nil, data: nil, error: bridged) }
+        notify(keep: .all) { $0.failedToSubscribeToChannel(name: name, response: nil, data: nil, error: bridged) }
     }
 
     // MARK: Reporting
 
     private func report(_ error: PusherClientError) {
-        logger.notice("Error", metadata: ["pusher.error": "\(error)"])
+        logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"])
         debug("error: \(error.message)")
         errors.send(error)
         let reported = PusherError(error)
@@ -128,13 +137,17 @@ extension ClientEngine {
     }
 
     /// Calls the delegate, if there is one by then, on the callback queue.
-    private func notify(_ call: @escaping @Sendable (any PusherDelegate) -> Void) {
+    private func notify(
+        keep retention: CallbackDispatcher.Retention = .newest,
+        _ call: @escaping @Sendable (any PusherDelegate) -> Void
+    ) {
         guard read({ $0.delegate.value }) != nil else { return }
         dispatcher.enqueue(
             .call {
                 guard let delegate = self.read({ $0.delegate.value }) else { return }
                 call(delegate)
-            }
+            },
+            keep: retention
         )
     }
 

@@ -86,11 +86,13 @@ package final class ClientEngine: Sendable {
             limit: options.limits.pendingCallbacks,
             eventLoop: environment.eventLoop,
             logger: options.logger
-        ) { count in
-            let error = PusherClientError(
-                .eventsDropped,
-                "\(count) callbacks were dropped: the callback queue is slower than the events come"
-            )
+        ) { drop in
+            let message =
+                switch drop {
+                case .began: "callbacks are being dropped: the callback queue is slower than they come"
+                case .ended(let count): "\(count) callbacks were dropped; the callback queue has caught up"
+                }
+            let error = PusherClientError(.eventsDropped, message)
             logger.warning("\(error.message)")
             errors.send(error)
         }
@@ -225,7 +227,10 @@ package final class ClientEngine: Sendable {
                 }
             }
         } onCancel: {
-            step { state, _ in state.machine.cancelWaiter(waiter, into: &state.pending) }
+            // Never in place: what it causes must not run inside whoever cancels.
+            eventLoop.execute {
+                self.step { state, _ in state.machine.cancelWaiter(waiter, into: &state.pending) }
+            }
         }
         switch outcome {
         case .connected, .done: return outcome
@@ -239,12 +244,5 @@ package final class ClientEngine: Sendable {
     /// The application has dropped the client.
     func release() {
         step { state, now in state.machine.release(now: now, into: &state.pending) }
-        // After the effects above, which an event loop runs in order.
-        eventLoop.execute {
-            self.everyEvent.finish()
-            self.statuses.finish()
-            self.errors.finish()
-            self.dispatcher.stop()
-        }
     }
 }

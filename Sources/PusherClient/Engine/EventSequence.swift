@@ -63,6 +63,12 @@ final class EventBuffer<Element: Sendable>: Sendable {
         var droppedCount = 0
         var isDropping = false
         var isFinished = false
+
+        mutating func takeFirst() -> Element? {
+            guard let element = elements.popFirst() else { return nil }
+            if elements.isEmpty { isDropping = false }
+            return element
+        }
     }
 
     private let limit: Int
@@ -109,19 +115,18 @@ final class EventBuffer<Element: Sendable>: Sendable {
     }
 
     func next() async -> Element? {
-        let id = state.withLockedValue { state in
+        if Task.isCancelled { return nil }
+        let (element, id) = state.withLockedValue { state in
             state.serial += 1
-            return state.serial
+            return (state.takeFirst(), state.serial)
         }
+        if let element { return element }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 let result: Element?? = state.withLockedValue { state in
                     // Looked at under the lock: a cancellation after this finds the continuation.
                     if Task.isCancelled { return .some(nil) }
-                    if let element = state.elements.popFirst() {
-                        if state.elements.isEmpty { state.isDropping = false }
-                        return element
-                    }
+                    if let element = state.takeFirst() { return element }
                     if state.isFinished { return .some(nil) }
                     state.waiting.append((id, continuation))
                     return .none

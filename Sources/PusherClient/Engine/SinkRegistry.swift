@@ -25,7 +25,9 @@ final class SinkRegistry: Sendable {
     /// - Parameter name: The event's name; nil for every event.
     func bind(_ name: String?, _ callback: @escaping @Sendable (PusherEvent) -> Void) -> String {
         let binding = Binding(callback)
-        state.withLockedValue { $0.add(.callback(binding), name) }
+        state.withLockedValue { state in
+            if !state.isFinished { state.add(.callback(binding), name) }
+        }
         return binding.id
     }
 
@@ -95,20 +97,21 @@ final class SinkRegistry: Sendable {
         return overflows
     }
 
-    /// Nothing will be delivered any more. Sequences end; callbacks stay bound to no purpose.
+    /// Nothing will be delivered any more: sequences end, callbacks are unbound.
     func finish() {
         let sinks = state.withLockedValue { state in
             state.isFinished = true
+            defer {
+                state.forEveryEvent = []
+                state.byName = [:]
+            }
             return state.forEveryEvent + state.byName.values.joined()
         }
-        for case .sequence(_, let buffer) in sinks { buffer.finish() }
-    }
-
-    /// The names with callbacks, and how many each has.
-    var callbackCounts: [String: Int] {
-        state.withLockedValue { state in
-            state.byName.mapValues { sinks in sinks.count { if case .callback = $0 { true } else { false } } }
-                .filter { $0.value > 0 }
+        for sink in sinks {
+            switch sink {
+            case .callback(let binding): binding.unbind()
+            case .sequence(_, let buffer): buffer.finish()
+            }
         }
     }
 

@@ -14,7 +14,7 @@ enum ConnectionFailure {
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
             return PusherClientError(
                 .nameResolutionFailed,
-                "The host '\(host)' could not be resolved.",
+                "the host '\(host)' could not be resolved",
                 cause: error.dnsAError ?? error.dnsAAAAError
             )
         case let error as NIOConnectionError:
@@ -27,7 +27,7 @@ enum ConnectionFailure {
     private static func unreachable(_ request: TransportRequest, _ error: any Error) -> PusherClientError {
         PusherClientError(
             .connectionFailed,
-            "No TCP connection could be made to '\(request.hostWithoutBrackets)', port \(request.port).",
+            "no TCP connection could be made to '\(request.hostWithoutBrackets)', port \(request.port)",
             cause: error
         )
     }
@@ -49,7 +49,7 @@ enum ConnectionFailure {
             }
         return PusherClientError(
             .tlsFailed,
-            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(why).",
+            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(why)",
             cause: error
         )
     }
@@ -71,23 +71,23 @@ enum ConnectionFailure {
     static func upgrading(_ error: (any Error)?) -> PusherClientError {
         PusherClientError(
             .upgradeFailed,
-            "The connection ended before the server had answered the WebSocket upgrade.",
+            "the connection ended before the server had answered the WebSocket upgrade",
             cause: error
         )
     }
 
     /// For a connection that ended without a close frame.
     static func lost(_ error: (any Error)?) -> PusherClientError {
-        PusherClientError(.connectionClosed, "The connection ended without a closing handshake.", cause: error)
+        PusherClientError(.connectionClosed, "the connection ended without a closing handshake", cause: error)
     }
 
     /// For a server that left our close frame unanswered.
     static func unanswered() -> PusherClientError {
-        PusherClientError(.connectionClosed, "The server did not answer the closing handshake in time.")
+        PusherClientError(.connectionClosed, "the server did not answer the closing handshake in time")
     }
 
     /// For a message that was to be sent while the socket is not open.
     static func notOpen(_ error: (any Error)? = nil) -> PusherClientError {
-        PusherClientError(.connectionClosed, "The connection is not open.", cause: error)
+        PusherClientError(.connectionClosed, "the connection is not open", cause: error)
     }
 }

@@ -35,10 +35,10 @@ extension TLSOptions {
         do {
             certificates = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
         } catch {
-            throw PusherClientError(.invalidOption, "The trust roots are no certificates in PEM form.", cause: error)
+            throw PusherClientError(.invalidOption, "the trust roots are no certificates in PEM form", cause: error)
         }
         guard !certificates.isEmpty else {
-            throw PusherClientError(.invalidOption, "The PEM text of the trust roots has no certificate.")
+            throw PusherClientError(.invalidOption, "the PEM text of the trust roots has no certificate")
         }
         return certificates
     }

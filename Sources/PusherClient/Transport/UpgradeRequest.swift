@@ -15,7 +15,7 @@ package struct UpgradeRequest: Sendable {
         key: String = NIOWebSocketClientUpgrader.randomRequestKey()
     ) throws(PusherClientError) {
         guard request.path.utf8.first == UInt8(ascii: "/"), request.path.utf8.allSatisfy(\.isVisibleASCII) else {
-            throw PusherClientError(.invalidPath, "The path '\(request.path)' cannot stand in an HTTP request.")
+            throw PusherClientError(.invalidPath, "the path '\(request.path)' cannot stand in an HTTP request")
         }
         self.key = key
         self.subprotocol = request.subprotocol
@@ -31,11 +31,20 @@ package struct UpgradeRequest: Sendable {
             "Sec-WebSocket-Key: \(key)",
         ]
         if let subprotocol = request.subprotocol {
-            lines.append(try Self.line(.init(name: "Sec-WebSocket-Protocol", value: subprotocol)))
+            guard Self.isToken(subprotocol) else {
+                throw PusherClientError(
+                    .invalidOption,
+                    "the subprotocol \(String(reflecting: subprotocol)) is not an HTTP token"
+                )
+            }
+            lines.append("Sec-WebSocket-Protocol: \(subprotocol)")
         }
         for header in request.headers {
             guard !Self.ownHeaders.contains(header.name.lowercased()) else {
-                throw PusherClientError(.invalidOption, "The header '\(header.name)' is set by the client itself.")
+                throw PusherClientError(
+                    .invalidOption,
+                    "the header \(String(reflecting: header.name)) is set by the client itself"
+                )
             }
             lines.append(try Self.line(header))
         }
@@ -50,21 +59,26 @@ package struct UpgradeRequest: Sendable {
     private static func hostHeader(_ request: TransportRequest) throws(PusherClientError) -> String {
         let host = request.hostWithoutBrackets
         guard !host.isEmpty, host.utf8.allSatisfy({ $0.isVisibleASCII && $0 != UInt8(ascii: "/") }) else {
-            throw PusherClientError(.invalidHost, "'\(request.host)' is no host name or IP address.")
+            throw PusherClientError(.invalidHost, "'\(request.host)' is no host name or IP address")
         }
         let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
         return request.port == (request.useTLS ? 443 : 80) ? name : "\(name):\(request.port)"
     }
 
     private static func line(_ header: TransportRequest.Header) throws(PusherClientError) -> String {
-        let isNameValid =
-            !header.name.isEmpty
-            && header.name.utf8.allSatisfy { $0.isVisibleASCII && !separators.contains($0) }
         let isValueValid = header.value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
-        guard isNameValid, isValueValid else {
-            throw PusherClientError(.invalidOption, "The header '\(header.name)' is malformed.")
+        guard isToken(header.name), isValueValid else {
+            // The value may be a secret.
+            throw PusherClientError(
+                .invalidOption,
+                "the header \(String(reflecting: header.name)) has a name or a value that HTTP cannot carry"
+            )
         }
         return "\(header.name): \(header.value)"
+    }
+
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0.isVisibleASCII && !separators.contains($0) }
     }
 
     private static let separators = Set(#"()<>@,;:\"/[]?={}"#.utf8)

@@ -78,7 +78,7 @@ package struct UpgradeResponseReader: Sendable {
             let reason = parts.count > 2 ? " " + parts[2].prefix(100).filter { $0.isASCII && !$0.isNewline } : ""
             throw PusherClientError(
                 .upgradeFailed,
-                "The server answered the WebSocket upgrade with HTTP status \(status)\(reason)."
+                "the server answered the WebSocket upgrade with HTTP status \(status)\(reason)"
             )
         }
         return status
@@ -116,7 +116,7 @@ package struct UpgradeResponseReader: Sendable {
     }
 
     private static func malformed(_ what: String) -> PusherClientError {
-        PusherClientError(.upgradeFailed, "The server's answer to the WebSocket upgrade was refused: \(what).")
+        PusherClientError(.upgradeFailed, "the server's answer to the WebSocket upgrade was refused: \(what)")
     }
 }
 

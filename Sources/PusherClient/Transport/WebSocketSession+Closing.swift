@@ -25,23 +25,29 @@ extension WebSocketSession {
     }
 
     func peerClosed(_ code: CloseCode, reason: String) {
-        if case .open = stage { writeCloseFrame(code) }
-        linger(TransportClosure(code: code, reason: reason))
+        linger(TransportClosure(code: code, reason: reason), sending: code)
     }
 
     /// The peer broke the rules: tells it so, and takes nothing more from it.
     func violated(_ violation: WebSocketViolation) {
-        if case .open = stage { writeCloseFrame(violation.closeCode, reason: violation.message) }
-        linger(TransportClosure(code: nil, error: violation.error))
+        linger(
+            TransportClosure(code: nil, error: violation.error),
+            sending: violation.closeCode,
+            reason: violation.message
+        )
     }
 
     /// Reports the end, and leaves it to the peer to end the TCP connection: if we did, what it has sent meanwhile
     /// would make the system reset the connection, and our close frame could be lost.
-    private func linger(_ closure: TransportClosure) {
+    ///
+    /// Reports first: where our close frame cannot be written any more, the channel ends while it is being written.
+    private func linger(_ closure: TransportClosure, sending code: CloseCode, reason: String = "") {
+        let hasSentClose = stage != .open
         stage = .lingering
         reader = WebSocketFrameReader(maximumMessageSize: 0)
         startClosingTimer()
         report(closure)
+        if !hasSentClose, case .lingering = stage { writeCloseFrame(code, reason: reason) }
     }
 
     private func startClosingTimer() {

@@ -22,7 +22,7 @@ extension WebSocketSession {
     private func connect(tls: NIOSSLContext?) {
         guard case .connecting = stage else { return }
         guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {
-            let error = PusherClientError(.connectionFailed, "The event loop is none of NIOPosix.")
+            let error = PusherClientError(.connectionFailed, "the event loop is none of NIOPosix")
             return end(TransportClosure(code: nil, error: error))
         }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
@@ -43,7 +43,7 @@ extension WebSocketSession {
     private func makeConnection(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
         guard (1...65_535).contains(request.port) else {
             return eventLoop.makeFailedFuture(
-                PusherClientError(.invalidPort, "The port \(request.port) is not within 1 and 65535.")
+                PusherClientError(.invalidPort, "the port \(request.port) is not within 1 and 65535")
             )
         }
         let host = request.hostWithoutBrackets

@@ -77,7 +77,22 @@ extension WebSocketSession {
     }
 
     func flush() {
-        context?.flush()
+        guard let context else { return }
+        context.flush()
+        endIfUnread(context)
+    }
+
+    /// A server that sends and does not read must not make us keep all our answers to it.
+    private func endIfUnread(_ context: ChannelHandlerContext) {
+        guard case .open = stage, !context.channel.isWritable,
+            let unwritten = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes),
+            unwritten > options.maximumUnwrittenBytes
+        else { return }
+        let error = PusherClientError(
+            .connectionClosed,
+            "the server does not read: \(unwritten) bytes wait to be sent to it"
+        )
+        end(TransportClosure(code: nil, error: error))
     }
 
     func writeFrame(_ frame: ByteBuffer) {

@@ -6,16 +6,20 @@ package struct WebSocketTransport: Transport {
     package struct Options: Hashable, Sendable {
         /// The largest message accepted, over all its fragments, in bytes. Default: 16 MiB.
         package var maximumMessageSize: Int
+        /// How many bytes may wait for a server that does not read. Default: 16 MiB.
+        package var maximumUnwrittenBytes: Int
         /// How long the server may take for its part of the closing handshake. Default: 2 seconds.
         package var closingTimeout: Duration
         package var tls: TLSOptions
 
         package init(
             maximumMessageSize: Int = 16 << 20,
+            maximumUnwrittenBytes: Int = 16 << 20,
             closingTimeout: Duration = .seconds(2),
             tls: TLSOptions = TLSOptions()
         ) {
             self.maximumMessageSize = maximumMessageSize
+            self.maximumUnwrittenBytes = maximumUnwrittenBytes
             self.closingTimeout = closingTimeout
             self.tls = tls
         }
@@ -34,7 +38,7 @@ package struct WebSocketTransport: Transport {
         self.init(
             Options(
                 maximumMessageSize: options.limits.messageSize,
-                closingTimeout: options.timeouts.closing,
+                closingTimeout: options.timeouts.clamped.closing,
                 tls: options.tls
             )
         )

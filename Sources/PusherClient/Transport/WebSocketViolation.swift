@@ -40,6 +40,6 @@ package struct WebSocketViolation: Error, Hashable, Sendable {
             case .invalidPayload: .invalidText
             default: .protocolViolation
             }
-        return PusherClientError(code, "The server broke the rules of WebSocket: \(message).")
+        return PusherClientError(code, "the server broke the rules of WebSocket: \(message)")
     }
 }

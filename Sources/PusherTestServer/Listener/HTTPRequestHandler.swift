@@ -26,8 +26,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
             if head.headers.contains(name: "Expect") { context.channel.writeContinue() }
         case .body(let bytes):
             // One byte over the limit is enough for the brain to see that it was exceeded.
-            let room = options.maximumRequestSize + 1 - body.count
-            body += bytes.readableBytesView.prefix(max(0, room))
+            let room = options.maximumRequestSize - body.count
+            if room >= 0 { body += bytes.readableBytesView.prefix(min(room, .max - 1) + 1) }
         case .end:
             guard let head else { return }
             self.head = nil

@@ -78,3 +78,13 @@ extension PusherTestServer {
         }
     }
 }
+
+extension PusherTestServer.Application: CustomStringConvertible {
+    /// Id and key; the secret is left out.
+    public var description: String { "Application(id: \(id), key: \(key))" }
+}
+
+extension PusherTestServer.TLS: CustomStringConvertible {
+    /// Nothing of the key.
+    public var description: String { "TLS(certificateChain: \(certificateChain.utf8.count) bytes)" }
+}

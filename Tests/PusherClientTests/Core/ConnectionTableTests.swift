@@ -23,7 +23,7 @@ struct ConnectionTableTests {
         .initialized: [
             .connect: "connecting, status connecting, open 1",
             .disconnect: "disconnected, status disconnected",
-            .release: "disconnected, status disconnected",
+            .release: "disconnected, status disconnected, released",
         ],
         .connecting: connecting,
         .opened: connecting.with([.greeted: "connected, status connected 1.1"]),
@@ -35,7 +35,7 @@ struct ConnectionTableTests {
         .asking: [
             .connect: "connecting, open 2",
             .disconnect: "disconnected, status disconnected",
-            .release: "disconnected, status disconnected",
+            .release: "disconnected, status disconnected, released",
             .unavailableTimer: "reconnecting, status unavailable connectionClosed",
             .retryDecided: "reconnecting, status waiting 3s attempt 1 connectionClosed",
             .retryRefused: "disconnected, report retriesExhausted, status disconnected retriesExhausted",
@@ -43,7 +43,7 @@ struct ConnectionTableTests {
         .waiting: [
             .connect: "connecting, status connecting, open 2",
             .disconnect: "disconnected, status disconnected",
-            .release: "disconnected, status disconnected",
+            .release: "disconnected, status disconnected, released",
             .retryTimer: "connecting, status connecting, open 2",
             .unavailableTimer: "reconnecting, status unavailable connectionClosed",
         ],
@@ -51,15 +51,21 @@ struct ConnectionTableTests {
             .connect: "connecting, abort 1, status disconnected, status connecting, open 2",
             .closedWithoutCode: "disconnected, status disconnected",
             .closingTimer: "disconnected, abort 1, status disconnected",
+            .release: "disconnecting, released",
         ],
-        .disconnected: [.connect: "connecting, status connecting, open 2"],
-        .gaveUp: [.connect: "connecting, status connecting, open 2"],
-        .refused: [.connect: "connecting, status connecting, open 2"],
+        .disconnected: ended,
+        .gaveUp: ended,
+        .refused: ended,
+    ]
+
+    static let ended: Row = [
+        .connect: "connecting, status connecting, open 2",
+        .release: "disconnected, released",
     ]
 
     static let connecting: Row = [
         .disconnect: "disconnected, abort 1, status disconnected",
-        .release: "disconnected, abort 1, status disconnected",
+        .release: "disconnected, abort 1, status disconnected, released",
         .greetedUnusably: "reconnecting, abort 1, report malformedMessage, ask retry 0",
         .message: "connecting, report malformedMessage",
         .malformed: "connecting, report malformedMessage",
@@ -77,7 +83,7 @@ struct ConnectionTableTests {
     /// The activity timer fires before its time in all these states, and is set again.
     static let connected: Row = [
         .disconnect: "disconnecting, close 1 1000, status disconnecting",
-        .release: "disconnecting, close 1 1000, status disconnecting",
+        .release: "disconnecting, close 1 1000, status disconnecting, released",
         .subscribe: "connected, send 1 subscribe a",
         .message: "connected, deliver - message",
         .malformed: "connected, report malformedMessage",

@@ -121,7 +121,7 @@ struct EndpointTests {
             ("connectionAttempt", PusherClientOptions.Timeouts(connectionAttempt: .zero)),
             ("unavailable", .init(unavailable: .zero)), ("pong", .init(pong: .seconds(-1))),
             ("subscription", .init(subscription: .zero)), ("closing", .init(closing: .nanoseconds(-1))),
-            ("backOffReset", .init(backOffReset: .zero)),
+            ("backOffReset", .init(backOffReset: .seconds(-1))),
         ]
     )
     func timeouts(name: String, timeouts: PusherClientOptions.Timeouts) {
@@ -143,7 +143,8 @@ struct EndpointTests {
         "Headers that cannot be used; their values may be secret",
         arguments: [
             ("", "secret"), ("A B", "secret"), ("A:", "secret"), ("Ä", "secret"), ("A", "secret\r\nB: c"),
-            ("A", "secret\0"),
+            ("A", "secret\0"), ("Upgrade", "secret"), ("Sec-WebSocket-Protocol", "secret"),
+            ("Content-Length", "secret"),
         ]
     )
     func headers(name: String, value: String) {

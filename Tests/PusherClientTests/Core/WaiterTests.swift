@@ -170,7 +170,7 @@ struct WaiterTests {
         client.awaitSubscription("a")
         let transcript = client.release()
         #expect(transcript.wire == ["abort 1"])
-        #expect(transcript.told == ["retired a"])
+        #expect(transcript.told == ["retired a", "released"])
         #expect(transcript.outcomes == ["resume 1 failed disconnected", "resume 2 failed disconnected"])
         #expect(client.connect() == [])
         #expect(client.release() == [])

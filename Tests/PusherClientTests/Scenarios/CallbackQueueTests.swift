@@ -43,33 +43,60 @@ struct CallbackQueueTests {
         #expect(isMain.elements == [true])
     }
 
-    @Test(
-        "a blocked queue holds up neither socket nor sequences; the newest events wait, the rest is counted and reported"
-    )
+    @Test("a blocked queue holds up neither socket nor sequences; the newest callbacks wait, the rest is reported")
     func blockedQueue() async throws {
         let queue = DispatchQueue(label: "blocked")
         let pusher = try await world.makeConnectedClient(
             .virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue))
         )
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         await world.run()
-        queue.sync {}
+        await world.runUntil { delegate.subscriptions.count == 1 }
         queue.suspend()
         let received = Log<String>()
         channel.bind(eventName: "e") { received.append($0.data ?? "") }
         var events = channel.events(named: "e").makeAsyncIterator()
         var errors = pusher.errors.makeAsyncIterator()
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
         for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
         await world.run()
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
         world.server.sendPing()
         await world.advance(by: .seconds(31))
         #expect(pusher.connection.connectionState == .connected)
+        #expect(await errors.next()?.code == .connectionClosed)
+        #expect(await errors.next()?.code == .eventsDropped)
         queue.resume()
         let error = await errors.next()
         #expect(error?.code == .eventsDropped)
-        #expect(error?.message.hasPrefix("90 ") == true)
+        #expect(error?.message.contains("callbacks were dropped") == true)
         #expect(received.elements == (90..<100).map { "\($0)" })
+        // Changes of state and outcomes of subscriptions were never at risk.
+        #expect(delegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])
+        #expect(delegate.subscriptions.count == 2)
+    }
+
+    @Test("callbacks that wait for their queue do not run after unsubscribe() has returned on it")
+    func unsubscribeWithWaitingCallbacks() async throws {
+        let queue = DispatchQueue(label: "blocked")
+        let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
+        let calls = Log<String>()
+        let channel = pusher.subscribe("orders")
+        channel.bind(eventName: "e") { _ in calls.append("event") }
+        channel.onResubscribed = { _ in calls.append("resubscribed") }
+        await world.run()
+        queue.suspend()
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
+        try world.server.publish(event: "e", data: "{}", to: "orders")
+        await world.run()
+        pusher.unsubscribe("orders")
+        queue.resume()
+        queue.sync {}
+        #expect(calls.elements.isEmpty)
     }
 
     @Test("a queue that never runs is mentioned in the log, once")

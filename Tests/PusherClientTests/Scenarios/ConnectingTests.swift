@@ -166,6 +166,61 @@ struct ConnectingTests {
         try await running.value
     }
 
+    @Test("run() can be run again, after it was cancelled and after it was refused")
+    func runAgain() async throws {
+        world.server.failConnections(1, with: .closed(code: 4001))
+        let pusher = world.makeClient()
+        await #expect(throws: PusherClientError.self) { try await world.complete { try await pusher.run() } }
+        for _ in 1...2 {
+            let running = Task { try await pusher.run() }
+            await world.runUntil { pusher.connection.connectionState == .connected }
+            running.cancel()
+            await world.runUntil { pusher.connection.connectionState == .disconnected }
+            try await running.value
+        }
+        let running = Task { try await pusher.run() }
+        await world.runUntil { pusher.connection.connectionState == .connected }
+        pusher.disconnect()
+        try await world.complete { try await running.value }
+    }
+
+    @Test("connected() does not cut a wait between two attempts short; connect() does")
+    func connectedWhileWaiting() async throws {
+        world.network.failLinks(1, with: .unreachable)
+        let pusher = world.makeClient(.virtual(retryPolicy: .delays([.seconds(60)])))
+        pusher.connect()
+        await world.run()
+        let waiting = Task { try await pusher.connected() }
+        await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
+        #expect(pusher.connection.connectionState == .reconnecting)
+        pusher.connect()
+        let socketID = try await world.complete { try await waiting.value }
+        #expect(socketID == pusher.connection.socketId)
+    }
+
+    @Test("times that cannot be counted are very long ones")
+    func hugeTimeouts() async throws {
+        let huge = Duration(secondsComponent: .max, attosecondsComponent: 0)
+        let pusher = try await world.makeConnectedClient(
+            .virtual(
+                activityTimeout: .infinity,
+                timeouts: .init(
+                    connectionAttempt: huge,
+                    unavailable: huge,
+                    pong: huge,
+                    subscription: huge,
+                    closing: huge,
+                    backOffReset: huge
+                ),
+                retryPolicy: .delays([huge])
+            )
+        )
+        pusher.subscribe("orders")
+        world.network.cutLinks()
+        await world.run()
+        #expect(pusher.connection.connectionState == .reconnecting)
+    }
+
     @Test("run() throws when the server refuses the client")
     func runRefused() async throws {
         let pusher = world.makeClient(key: "unknown")

@@ -1,3 +1,4 @@
+import Logging
 import PusherTestServer
 import Testing
 
@@ -154,5 +155,54 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .reconnecting)
         await world.advance(by: .seconds(1))
         #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a payload that is nested deeper than any of the protocol's is taken for none, not decoded level by level")
+    func deepPayload() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        let deep = String(repeating: #"{"a":"#, count: 500) + "1" + String(repeating: "}", count: 500)
+        for event in ["pusher:error", "pusher_internal:subscription_count"] {
+            world.server.sendText(#"{"event":"\#(event)","channel":"orders","data":\#(deep)}"#)
+            world.server.sendEvent(event, data: deep, channel: "orders")
+        }
+        await world.run()
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(channel.subscribed)
+    }
+
+    @Test("a server's text is cut to a readable length, and signatures in it are left out")
+    func errorTexts() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let texts = [
+            String(repeating: "x", count: 100_000),
+            "Invalid signature: Expected HMAC SHA256 hex digest of 1.1:private-a, but got 0123abcd",
+        ]
+        for text in texts {
+            world.server.sendText(#"{"event":"pusher:error","data":{"code":null,"message":"\#(text)"}}"#)
+        }
+        world.server.sendText(#"{"event":"pusher:error","data":{"code":4301,"secret":"0123abcd"}}"#)
+        await world.run()
+        #expect(delegate.errors.elements.map(\.message.utf8.count).allSatisfy { $0 <= 1_000 })
+        #expect(delegate.errors.count == 3)
+        #expect(!delegate.errors.elements.contains { $0.description.contains("0123abcd") })
+    }
+
+    @Test("no payload reaches the log above trace, also where it cannot be decoded")
+    func payloadsStayOutOfTheLog() async throws {
+        struct Card: Decodable, Sendable { let number: Int }
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
+        let channel = pusher.subscribe("orders")
+        channel.bind(eventName: "paid", as: Card.self) { _ in }
+        await world.run()
+        try world.server.publish(event: "paid", data: #"{"number":"4111-1111"}"#, to: "orders")
+        world.server.sendText("4111-1111")
+        await world.run()
+        #expect(lines.messages.contains { $0.contains("undecodableData") })
+        #expect(!lines.messages.contains { $0.contains("4111") })
     }
 }

@@ -118,6 +118,24 @@ struct LifetimeTests {
         #expect(weakOwned == nil)
     }
 
+    @Test("closures that hold their channel do not keep a released client in memory")
+    func cycles() async throws {
+        var pusher: Pusher? = world.makeUnheldClient()
+        weak let engine = pusher?.engine
+        pusher?.connect()
+        for name in ["orders", "news"] {
+            guard let channel = pusher?.subscribe(name) else { continue }
+            pusher?.bind { _ in withExtendedLifetime(channel) {} }
+            channel.bind { _ in withExtendedLifetime(channel) {} }
+            channel.onSubscriptionCountChanged = { _ in withExtendedLifetime(channel) {} }
+        }
+        await world.run()
+        pusher?.unsubscribe("news")
+        pusher = nil
+        await world.run()
+        #expect(engine == nil)
+    }
+
     @Test("a closure that is let go may call back: nothing is released under a lock")
     func releaseCallsBack() async throws {
         final class Owner: Sendable {

@@ -18,6 +18,7 @@ struct Ledger {
     /// The calls that still wait.
     private(set) var waiters: Set<WaiterID> = []
     private var retired: Set<ChannelID> = []
+    private var isReleased = false
     /// Subscriptions that were sent on the live attempt and not answered.
     private var unanswered: Set<String> = []
 
@@ -78,6 +79,9 @@ struct Ledger {
             if let channel = event.channel { answered(channel) }
         case .retired(let id):
             check(retired.insert(id).inserted, "a channel is retired twice")
+        case .released:
+            check(!isReleased, "the client is released twice")
+            isReleased = true
         case .resume(let waiter, _):
             check(waiters.remove(waiter) != nil, "a call is resumed that does not wait")
         }

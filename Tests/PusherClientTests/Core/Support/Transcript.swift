@@ -77,7 +77,7 @@ extension Effect {
         case .open, .send, .close, .abort: .wire
         case .schedule, .cancel: .timer
         case .askRetryPolicy, .stateChanged, .statusChanged: .change
-        case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .retired: .told
+        case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .retired, .released: .told
         case .resume: .outcome
         }
     }
@@ -107,6 +107,7 @@ struct Names {
         case .subscriptionFailed(let id, let error, _): "failed \(name(id)) \(words(error, in: name(id)))"
         case .subscriptionCountChanged(let id, let count, _): "count \(name(id)) \(count)"
         case .retired(let id): "retired \(name(id))"
+        case .released: "released"
         case .resume(let id, let outcome): "resume \((waiters.firstIndex(of: id) ?? -1) + 1) \(words(outcome))"
         }
     }
