@@ -70,8 +70,8 @@ struct DialectTests {
         let channel = pusher.subscribe("orders")
         await world.run()
         // The embedded server, too, knows no public channel that it refuses: its words are sent by hand.
-        let pending = pusher.subscribe("pending")
         world.server.failSubscriptions(to: "pending", with: .unanswered)
+        let pending = pusher.subscribe("pending")
         await world.run()
         switch dialect.subscriptionRefusal {
         case .error:

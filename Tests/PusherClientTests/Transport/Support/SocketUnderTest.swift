@@ -29,7 +29,7 @@ final class SocketUnderTest {
 
     init(
         _ request: TransportRequest,
-        options: WebSocketTransport.Options = .init(),
+        options: WebSocketTransport.Options = .init(closingTimeout: .seconds(3600)),
         transport: WebSocketTransport? = nil
     ) throws {
         let (stream, continuation) = AsyncStream.makeStream(of: Event.self)
@@ -49,7 +49,7 @@ final class SocketUnderTest {
     }
 
     /// Plain WebSocket on loopback.
-    convenience init(port: Int, options: WebSocketTransport.Options = .init()) throws {
+    convenience init(port: Int, options: WebSocketTransport.Options = .init(closingTimeout: .seconds(3600))) throws {
         try self.init(
             TransportRequest(host: "127.0.0.1", port: port, useTLS: false, path: "/app/key?protocol=7"),
             options: options
