@@ -148,6 +148,8 @@ extension CoreConfiguration {
         self.init(endpoint: endpoint.request)
         autoReconnect = options.autoReconnect
         timeouts = options.timeouts.clamped
+        // PusherSwift's bound is that of the default policy. Another policy has bounds of its own.
+        if (options.retryPolicy as? ExponentialRetryPolicy) != .exponential { maximumRetryDelay = nil }
         if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
     }
 }

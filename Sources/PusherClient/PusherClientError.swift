@@ -122,7 +122,8 @@ extension PusherClientError: CustomStringConvertible {
     public var description: String {
         var text = "\(code): \(message)"
         if let serverCode { text += " (server code \(serverCode))" }
-        if let cause { text += " [\(cause)]" }
+        // A cause of this package's own is mostly told in the message.
+        if let cause, !message.hasSuffix((cause as? PusherClientError)?.message ?? "\(cause)") { text += " [\(cause)]" }
         return text
     }
 }

@@ -46,9 +46,9 @@ public final class PusherConnection: Sendable {
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }
     }
 
-    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil, the default, for no bound
-    /// but the policy's own, which is 120 unless you set another policy. Negative values are ignored. Takes effect at the
-    /// next loss.
+    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil for no bound but the policy's
+    /// own. Default: 120, or nil where the options name another policy than the default one. Negative values are
+    /// ignored. Takes effect at the next loss.
     public var maxReconnectGapInSeconds: Double? {
         get { engine.read { $0.machine.configuration.maximumRetryDelay?.timeInterval } }
         set {

@@ -48,7 +48,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         guard !isReleased else { return }
         disconnect(now: now, into: &effects)
         isReleased = true
-        let error = PusherClientError(.disconnected, "the client was released")
+        let error = Self.released
         for subscription in wantedSubscriptions {
             failWaiters(of: subscription.name, error, into: &effects)
             effects.append(.retired(subscription.id))
@@ -121,7 +121,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     /// Connects, and ends the wait when that has succeeded or cannot succeed.
     package mutating func awaitConnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else {
-            return effects.append(.resume(waiter, .failed(.init(.disconnected, "the client was released"))))
+            return effects.append(.resume(waiter, .failed(Self.released)))
         }
         connectionWaiters.append(waiter)
         connectIfIdle(now: now, into: &effects)
@@ -156,6 +156,9 @@ package struct ClientStateMachine: Hashable, Sendable {
         _ id: ChannelID,
         into effects: inout [Effect]
     ) {
+        guard !isReleased else {
+            return effects.append(.resume(waiter, .failed(Self.released)))
+        }
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
             let error = PusherClientError(.unsubscribed, "the channel \(name) is unsubscribed", channelName: name)
             return effects.append(.resume(waiter, .failed(error)))
@@ -196,6 +199,10 @@ package struct ClientStateMachine: Hashable, Sendable {
     }
 
     // MARK: Shared
+
+    private static var released: PusherClientError {
+        PusherClientError(.disconnected, "the client was released: its last reference is gone")
+    }
 
     mutating func nextSerial() -> UInt64 {
         serial += 1

@@ -9,7 +9,7 @@ package struct CoreConfiguration: Hashable, Sendable {
     /// The most attempts after a loss; nil for no end.
     package var maximumRetries: Int?
     /// The longest wait before an attempt, whatever the policy says; nil for no bound.
-    package var maximumRetryDelay: Duration?
+    package var maximumRetryDelay: Duration? = .seconds(120)
 
     package init(endpoint: Result<TransportRequest, PusherClientError>) {
         self.endpoint = endpoint

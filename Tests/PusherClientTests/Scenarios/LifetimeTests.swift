@@ -71,7 +71,10 @@ struct LifetimeTests {
             try await world.complete { try await waiting.value }
         }
         #expect(error?.code == .disconnected)
-        await #expect(throws: PusherClientError.self) { try await world.complete { try await channel.subscribed() } }
+        let later = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(later?.message.contains("released") == true)
     }
 
     @Test("two clients share nothing: disconnecting one leaves the other alone (NWWebSocket shares a global)")

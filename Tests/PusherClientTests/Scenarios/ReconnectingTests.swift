@@ -39,6 +39,40 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
+    @Test(
+        "an unknown name, a failed TLS handshake or upgrade does not leave the client stuck in connecting (PusherSwift)",
+        arguments: [PusherClientError.Code.nameResolutionFailed, .tlsFailed, .upgradeFailed]
+    )
+    func failedAttempt(code: PusherClientError.Code) async throws {
+        let failures = Log<Void>()
+        let transport = ObservedTransport(inner: InMemoryTransport(server: world.network)) { _ in
+        } received: { event, receive in
+            guard case .opened = event, failures.count < 2 else { return receive(event) }
+            failures.append(())
+            receive(.closed(TransportClosure(code: nil, error: PusherClientError(code, "as the test wants it"))))
+        }
+        let delegate = RecordingDelegate()
+        let pusher = Pusher(
+            key: "app-key",
+            options: .virtual(),
+            environment: .init(eventLoop: world.loop, transport: transport, now: { world.now })
+        )
+        pusher.delegate = delegate
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.connectionState == .reconnecting)
+        await world.advance(by: .seconds(1))
+        #expect(delegate.errors.elements.map(\.clientError.code) == [code, code])
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("maxReconnectGapInSeconds is 120 as in PusherSwift, and leaves other policies their own bounds")
+    func maximumGapDefault() {
+        #expect(world.makeClient(PusherClientOptions()).connection.maxReconnectGapInSeconds == 120)
+        #expect(world.makeClient().connection.maxReconnectGapInSeconds == nil)
+    }
+
     @Test("a refused upgrade is not stuck in connecting (soketi 928)")
     func refusedUpgrade() async throws {
         world.server.failConnections(1, with: .refused(status: 503))
