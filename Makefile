@@ -46,9 +46,10 @@ format:
 docs: setup
 	SWIFT="$(SWIFT)" DOCC="$(DOCC)" .ci/docs $(DOCS_DIR)
 
-# A build folder of its own, so that neither build throws the other away.
+# A build folder of its own, so that neither build throws the other away. One test after the other: all at once they
+# would be so slow that bounded waits come to their end.
 test-thread-sanitizer: setup
-	$(SWIFT) test --sanitize=thread --scratch-path .build-thread-sanitizer
+	$(SWIFT) test --no-parallel --sanitize=thread --scratch-path .build-thread-sanitizer
 
 autobahn: setup
 	Tests/AutobahnClient/run.sh

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Connections begin and end", .timeLimit(.minutes(1)))
+@Suite("Connections begin and end", .timeLimit(.minutes(5)))
 struct ConnectionTests {
     @Test("a known key gets the socket id", arguments: ["/app/app-key", "/app/app-key?protocol=7", "/a/b/app/app-key"])
     func establishes(target: String) {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Faults on demand", .timeLimit(.minutes(1)))
+@Suite("Faults on demand", .timeLimit(.minutes(5)))
 struct FaultTests {
     @Test("new connections fail as asked for")
     func connectionFaults() {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("In memory, in virtual time", .timeLimit(.minutes(1)))
+@Suite("In memory, in virtual time", .timeLimit(.minutes(5)))
 struct InMemoryTests {
     private final class Setup {
         let loop = EmbeddedEventLoop()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("On real sockets", .timeLimit(.minutes(1)))
+@Suite("On real sockets", .timeLimit(.minutes(5)))
 struct ListenerTests {
     private func post(_ server: PusherTestServer, _ signed: SignedRESTRequest) async throws -> (UInt, String) {
         var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("The REST API", .timeLimit(.minutes(1)))
+@Suite("The REST API", .timeLimit(.minutes(5)))
 struct RESTTests {
     static let application = PusherTestServer.Application(
         id: "3",

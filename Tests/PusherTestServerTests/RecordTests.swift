@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Records", .timeLimit(.minutes(1)))
+@Suite("Records", .timeLimit(.minutes(5)))
 struct RecordTests {
     @Test("what happens is recorded in order")
     func order() async throws {

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherTestServer
 
-@Suite("Subscriptions", .timeLimit(.minutes(1)))
+@Suite("Subscriptions", .timeLimit(.minutes(5)))
 struct SubscriptionTests {
     private func connected(_ count: Int = 1, _ change: (inout Options) -> Void = { _ in }) -> BrainTranscript {
         var server = BrainTranscript(change)

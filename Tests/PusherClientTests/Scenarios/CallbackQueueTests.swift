@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Callback queue", .timeLimit(.minutes(1)))
+@Suite("Callback queue", .timeLimit(.minutes(5)))
 struct CallbackQueueTests {
     let world = VirtualWorld()
 
@@ -117,7 +117,7 @@ struct CallbackQueueTests {
     }
 }
 
-@Suite("Sequences", .timeLimit(.minutes(1)))
+@Suite("Sequences", .timeLimit(.minutes(5)))
 struct SequenceTests {
     let world = VirtualWorld()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Connecting", .timeLimit(.minutes(1)))
+@Suite("Connecting", .timeLimit(.minutes(5)))
 struct ConnectingTests {
     let world = VirtualWorld()
 

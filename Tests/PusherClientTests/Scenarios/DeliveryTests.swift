@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Delivery", .timeLimit(.minutes(1)))
+@Suite("Delivery", .timeLimit(.minutes(5)))
 struct DeliveryTests {
     struct Order: Codable, Equatable, Sendable {
         var id: Int

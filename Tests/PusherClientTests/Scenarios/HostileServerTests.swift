@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("A hostile or buggy server", .timeLimit(.minutes(1)))
+@Suite("A hostile or buggy server", .timeLimit(.minutes(5)))
 struct HostileServerTests {
     let world = VirtualWorld()
 

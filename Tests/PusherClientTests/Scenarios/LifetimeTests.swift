@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Lifetime", .timeLimit(.minutes(1)))
+@Suite("Lifetime", .timeLimit(.minutes(5)))
 struct LifetimeTests {
     let world = VirtualWorld()
 

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Liveness", .timeLimit(.minutes(1)))
+@Suite("Liveness", .timeLimit(.minutes(5)))
 struct LivenessTests {
     let world = VirtualWorld()
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Reconnecting", .timeLimit(.minutes(1)))
+@Suite("Reconnecting", .timeLimit(.minutes(5)))
 struct ReconnectingTests {
     let world = VirtualWorld()
 

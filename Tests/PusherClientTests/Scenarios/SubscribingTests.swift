@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Subscribing", .timeLimit(.minutes(1)))
+@Suite("Subscribing", .timeLimit(.minutes(5)))
 struct SubscribingTests {
     let world = VirtualWorld()
 

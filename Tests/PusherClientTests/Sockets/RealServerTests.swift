@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Real sockets, real server", .timeLimit(.minutes(1)))
+@Suite("Real sockets, real server", .timeLimit(.minutes(5)))
 struct RealServerTests {
     @Test(
         "connect, subscribe, receive what REST publishes, lose the connection, come back, receive again",

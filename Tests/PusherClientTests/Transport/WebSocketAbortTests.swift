@@ -4,7 +4,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("Aborting a WebSocket", .timeLimit(.minutes(1)))
+@Suite("Aborting a WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketAbortTests {
     /// How many turns of the event loop pass before the abort: from before anything has begun until after the upgrade.
     static let turns = Array(0...24)

@@ -4,7 +4,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("The end of a WebSocket", .timeLimit(.minutes(1)))
+@Suite("The end of a WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketClosingTests {
     @Test("the server's close is echoed once and reported at once", arguments: [1000, 1001, 4004, 4200])
     func closedByServer(code: Int) async throws {

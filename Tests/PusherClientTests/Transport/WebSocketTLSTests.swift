@@ -4,7 +4,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("WebSockets over TLS", .timeLimit(.minutes(1)))
+@Suite("WebSockets over TLS", .timeLimit(.minutes(5)))
 struct WebSocketTLSTests {
     @Test("the certificate has to be for the host, be it a name or an address", arguments: ["localhost", "127.0.0.1"])
     func full(host: String) async throws {

@@ -4,7 +4,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("WebSockets on loopback", .timeLimit(.minutes(1)))
+@Suite("WebSockets on loopback", .timeLimit(.minutes(5)))
 struct WebSocketTransportTests {
     @Test("messages go both ways, and each read has an end")
     func messages() async throws {
