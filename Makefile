@@ -1,7 +1,6 @@
 # Everything that a fresh machine needs is done by the targets themselves: `make demo` and `make test` come first.
 
 SWIFT ?= swift
-DOCC ?= docc
 DOCS_DIR ?= .build/docs
 
 .PHONY: help demo test setup build lint format docs test-thread-sanitizer autobahn
@@ -44,7 +43,7 @@ format:
 	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
 
 docs: setup
-	SWIFT="$(SWIFT)" DOCC="$(DOCC)" .ci/docs $(DOCS_DIR)
+	SWIFT="$(SWIFT)" .ci/docs $(DOCS_DIR)
 
 # A build folder of its own, so that neither build throws the other away. One test after the other: all at once they
 # would be so slow that bounded waits come to their end.

@@ -35,7 +35,8 @@ public enum ConnectionStatus: Hashable, Sendable {
     /// stands in for ``connecting`` until the client is connected. The reason is that of the last failure, if there
     /// was one.
     case unavailable(reason: PusherClientError?)
-    /// The next attempt starts at `until`. `attempt` counts from 1 since the connection last held.
+    /// The next attempt starts at `until`. `attempt` counts from 1 since the connection last held
+    /// for ``PusherClientOptions/Timeouts-swift.struct/backOffReset``.
     case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
     /// Trying again unchanged would be of no use: the server said so, or the options are wrong. `connect()` tries
     /// again all the same.

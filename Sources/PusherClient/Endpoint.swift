@@ -121,7 +121,9 @@ struct Endpoint {
         guard !host.isEmpty, host.utf8.count <= 255 else { return false }
         if host.contains(":") { return isIPv6Address(host) }
         return host.utf8.allSatisfy { isAlphanumeric($0) || "-._".utf8.contains($0) }
-            && !host.utf8.starts(with: ".".utf8) && !host.contains("..")
+            && host.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false).dropLast().allSatisfy {
+                !$0.isEmpty && $0.last != UInt8(ascii: "-")
+            }
     }
 
     /// Perhaps with a zone. What is of the right shape and still no address, the resolver refuses.

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import NIOPosix
 
@@ -41,7 +42,15 @@ public final class Pusher: Sendable {
         connection = PusherConnection(engine: engine, key: key, url: endpoint.url, options: options)
     }
 
-    deinit { engine.release() }
+    deinit {
+        let isInUse = engine.read { $0.machine.connectionState != .disconnected && !$0.channels.isEmpty }
+        if isInUse {
+            engine.logger.warning(
+                "A Pusher was released while it had channels; its connection ends. Keep a reference to it, or disconnect."
+            )
+        }
+        engine.release()
+    }
 
     /// The delegate. It is not kept alive.
     public var delegate: (any PusherDelegate)? {
@@ -54,7 +63,7 @@ public final class Pusher: Sendable {
     /// Connects, and stays connected until ``disconnect()``: lost connections are made again, and their channels
     /// subscribed again.
     ///
-    /// Returns at once, when the state is ``ConnectionState/connecting``. While connected or connecting it does nothing;
+    /// Returns at once, when the state is ``ConnectionState/connecting``, unless the options cannot be used. While connected or connecting it does nothing;
     /// while the client waits before another attempt, that attempt is made now.
     public func connect() { connection.connect() }
 

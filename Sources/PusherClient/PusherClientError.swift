@@ -1,3 +1,5 @@
+public import Foundation
+
 /// What this package throws, and reports where nobody waits for a result.
 public struct PusherClientError: Error, Sendable {
     /// What kind of error it is. New codes may come with new versions: keep a `default` when you switch over them.
@@ -121,9 +123,15 @@ extension PusherClientError: CustomStringConvertible {
     /// Code, message and cause in one line.
     public var description: String {
         var text = "\(code): \(message)"
+        if let channelName, !message.contains(channelName) { text += " (channel \(channelName))" }
         if let serverCode { text += " (server code \(serverCode))" }
         // A cause of this package's own is mostly told in the message.
         if let cause, !message.hasSuffix((cause as? PusherClientError)?.message ?? "\(cause)") { text += " [\(cause)]" }
         return text
     }
+}
+
+extension PusherClientError: LocalizedError {
+    /// The message: what `localizedDescription` gives.
+    public var errorDescription: String? { message }
 }

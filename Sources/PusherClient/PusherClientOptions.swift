@@ -60,7 +60,8 @@ public final class PusherClientOptions: Sendable {
     ///   - subprotocol: The WebSocket subprotocol that is offered. Default: none.
     ///   - limits: What may grow, and how far.
     ///   - callbackQueue: Where callbacks run. Default: the main queue.
-    ///   - logger: Where the client writes its log. Default: a logger of its own, for warnings only: callbacks that wait
+    ///   - logger: Where the client writes its log. Default: a logger of its own, for warnings only: the first failure of an
+    ///     outage, refusals, subscriptions that fail, a client that is released while it is in use, callbacks that wait
     ///     for a queue that does not run, and events that were dropped.
     public init(
         attemptToReturnJSONObject: Bool = true,

@@ -40,7 +40,8 @@ public final class PusherConnection: Sendable {
     /// Attempts to reconnect since the connection last held.
     public var reconnectAttempts: Int { engine.read { $0.machine.connection.retryCount } }
 
-    /// The most attempts to reconnect after a loss; nil, the default, for no end. Takes effect at the next loss.
+    /// The most attempts to reconnect since a connection held for
+    /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``; nil, the default, for no end. Takes effect at the next loss.
     public var reconnectAttemptsMax: Int? {
         get { engine.read { $0.machine.configuration.maximumRetries } }
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }

@@ -19,7 +19,7 @@ public import Foundation
     ///   - name: The channel.
     ///   - response: The answer to the authorization request, where there was one.
     ///   - data: The body of that answer.
-    ///   - error: What is wrong. It is a bridged ``PusherClientError``.
+    ///   - error: What is wrong. The ``PusherClientError`` is under `NSUnderlyingErrorKey` of its `userInfo`.
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?)
     /// The server reported an error, the connection failed, or the options or a name cannot be used.
     func receivedError(error: PusherError)

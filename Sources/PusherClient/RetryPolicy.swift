@@ -23,7 +23,8 @@ public protocol RetryPolicy: Sendable {
 
 /// What a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Hashable, Sendable {
-    /// How many attempts were made since the connection last held: 0 before the first.
+    /// How many attempts were made since the connection last held, for
+    /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``: 0 before the first.
     public var retryCount: Int
     /// How long there has been no connection.
     public var elapsed: Duration

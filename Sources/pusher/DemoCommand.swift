@@ -1,5 +1,6 @@
 import ArgumentParser
 import AsyncHTTPClient
+import Logging
 import NIOCore
 import NIOHTTP1
 import PusherClient
@@ -66,7 +67,9 @@ private struct Demo: Sendable {
                 host: .host(server.host),
                 port: server.port,
                 useTLS: false,
-                retryPolicy: .exponential(base: .seconds(1), cap: .seconds(5))
+                retryPolicy: .exponential(base: .seconds(1), cap: .seconds(5)),
+                // The timeline tells it.
+                logger: Logger(label: "demo") { _ in SwiftLogNoOpLogHandler() }
             )
         )
         try await withThrowingTaskGroup(of: Void.self) { group in

@@ -19,8 +19,9 @@ if [ -z "${URL:-}" ] && [ ! -f "${AUTOBAHN:-}" ]; then
     exit 2
 fi
 
-swift build --package-path "$root" --configuration "$configuration" --product autobahn-client
-client=$(swift build --package-path "$root" --configuration "$configuration" --show-bin-path)/autobahn-client
+swift=${SWIFT:-swift}
+"$swift" build --package-path "$root" --configuration "$configuration" --product autobahn-client
+client=$("$swift" build --package-path "$root" --configuration "$configuration" --show-bin-path)/autobahn-client
 
 if [ -n "${URL:-}" ]; then
     exec "$client" "$URL" --agent "$agent"

@@ -82,7 +82,7 @@ public final class PusherChannel: Sendable {
     /// ``PusherClientError/Code/undecodableData``.
     ///
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
-    @discardableResult
+    @preconcurrency @discardableResult
     public func bind<Value: Decodable & Sendable>(
         eventName: String,
         as type: Value.Type,

@@ -59,7 +59,9 @@ extension ConnectionStateMachine {
         switch state {
         case .connecting(let attempt) where attempt.timer == id:
             let seconds = configuration.timeouts.connectionAttempt
-            let stage = attempt.isOpen ? "the socket is open, but the server sent no greeting" : "no socket was opened"
+            let stage =
+                attempt.isOpen
+                ? "the WebSocket is open, but the server sent no greeting" : "the WebSocket was not opened"
             let error = PusherClientError(.connectionTimedOut, "no connection within \(seconds): \(stage)")
             return abandon(attempt.id, error, configuration, now: now, into: &effects)
         case .waiting(id, _, _):

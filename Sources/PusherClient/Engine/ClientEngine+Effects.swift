@@ -22,7 +22,7 @@ extension ClientEngine {
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
             notify(keep: .all) { $0.changedConnectionState(from: old, to: new) }
         case .statusChanged(let status):
-            logger.debug("Connection status", metadata: ["pusher.status": "\(status)"])
+            log(status)
             statuses.send(status)
         case .report(let error): report(error)
 
@@ -104,7 +104,7 @@ extension ClientEngine {
 
     private func subscriptionFailed(_ id: ChannelID, _ error: PusherClientError, _ envelope: Envelope) {
         guard let channel = channel(id) else { return }
-        logger.notice(
+        logger.warning(
             "Subscription failed",
             metadata: ["pusher.channel": "\(channel.name)", "pusher.error": "\(error.code): \(error.message)"]
         )
@@ -117,6 +117,28 @@ extension ClientEngine {
     }
 
     // MARK: Reporting
+
+    /// What somebody should know who follows nothing but the log is a warning: the first failure of an outage, and the
+    /// end of all attempts.
+    private func log(_ status: ConnectionStatus) {
+        switch status {
+        case .waiting(_, attempt: 1, let reason), .refused(let reason), .disconnected(let reason?):
+            logger.warning(
+                "\(connectionStateText(status))",
+                metadata: ["pusher.error": "\(reason.code): \(reason.message)"]
+            )
+        case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
+            logger.debug("Connection status", metadata: ["pusher.status": "\(status)"])
+        }
+    }
+
+    private func connectionStateText(_ status: ConnectionStatus) -> String {
+        switch status {
+        case .waiting: "There is no connection; trying again"
+        case .refused: "The connection is refused"
+        default: "The connection has ended"
+        }
+    }
 
     private func report(_ error: PusherClientError) {
         logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"])

@@ -29,7 +29,8 @@ public struct TLSOptions: Hashable, Sendable {
 
     /// What is checked of a server's certificate.
     public enum CertificateVerification: Hashable, Sendable {
-        /// Its chain to a trusted authority, its dates, and that it is for the host connected to.
+        /// Its chain to a trusted authority, its dates, and that it is for the host connected to: for its name, or for
+        /// the address that was connected to.
         case full
 
         /// Its chain to a trusted authority and its dates, but not which host it is for.

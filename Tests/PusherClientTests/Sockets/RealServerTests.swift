@@ -312,7 +312,8 @@ extension Pusher {
                 retryPolicy: .delays([.milliseconds(20)]),
                 tls: tls,
                 limits: limits,
-                callbackQueue: .eventLoop
+                callbackQueue: .eventLoop,
+                logger: .quiet
             )
         )
     }

@@ -131,7 +131,7 @@ extension PusherClientOptions {
             retryPolicy: retryPolicy,
             limits: limits,
             callbackQueue: callbackQueue,
-            logger: logger
+            logger: logger ?? .quiet
         )
     }
 }
@@ -173,4 +173,9 @@ final class RecordingDelegate: PusherDelegate {
         failures.append(name)
     }
     func receivedError(error: PusherError) { errors.append(error) }
+}
+
+extension Logger {
+    /// Writes nothing.
+    static var quiet: Logger { Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() } }
 }
