@@ -36,10 +36,13 @@ let package = Package(
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
         .target(name: "PusherProtocol", swiftSettings: settings),
+        .target(name: "PusherEncryption", dependencies: ["CSodium", "PusherProtocol"], swiftSettings: settings),
         .target(
             name: "PusherClient",
             dependencies: [
                 "PusherProtocol",
+                "PusherEncryption",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -54,6 +57,8 @@ let package = Package(
             name: "PusherTestServer",
             dependencies: [
                 "PusherProtocol",
+                "PusherEncryption",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
@@ -99,10 +104,16 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "PusherEncryptionTests",
+            dependencies: ["PusherEncryption", "PusherProtocol", "TestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
                 "PusherTestServer",
                 "PusherProtocol",
+                "PusherEncryption",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -121,8 +132,8 @@ let package = Package(
                 "PusherClient",
                 "PusherProtocol",
                 "PusherTestServer",
+                "PusherEncryption",
                 "TestSupport",
-                "CSodium",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -1,0 +1,103 @@
+public import Foundation
+
+/// Why an authorization of a channel, or of the user, could not be had.
+///
+/// It is the cause of a ``SubscriptionError``. An ``AsyncAuthorizer`` of your own may throw it, to say what the backend
+/// answered and whether asking again can help; whatever else it throws becomes the cause of one of kind
+/// ``Kind-swift.struct/authorizerFailed``.
+public struct AuthorizationError: Error, Sendable {
+    /// What went wrong. New kinds may come with new versions: keep a `default` when you switch over them.
+    public struct Kind: RawRepresentable, Hashable, Sendable {
+        /// The kind's name, as it is printed.
+        public let rawValue: String
+
+        /// Makes a kind from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// There is no way to authorize: ``AuthMethod/noMethod``.
+        public static let noMethod = Self(rawValue: "noMethod")
+        /// No request could be made, for example of a URL that is none.
+        public static let invalidRequest = Self(rawValue: "invalidRequest")
+        /// The request brought no answer: the network, TLS, or the time it took.
+        public static let requestFailed = Self(rawValue: "requestFailed")
+        /// The backend answered with a status other than 2xx.
+        public static let refused = Self(rawValue: "refused")
+        /// The answer lacks what it must have, or has it in a form that cannot be used.
+        public static let invalidResponse = Self(rawValue: "invalidResponse")
+        /// The authorizer did not answer in ``PusherClientOptions/Timeouts-swift.struct/authorization``.
+        public static let timedOut = Self(rawValue: "timedOut")
+        /// The authorizer gave nil, or threw an error of its own.
+        public static let authorizerFailed = Self(rawValue: "authorizerFailed")
+    }
+
+    /// Whether to ask again, within the limit of tries.
+    public enum Recovery: Hashable, Sendable {
+        /// It would be of no use.
+        case none
+        /// Once more, at once: with what the providers then give, an expired token may be a fresh one.
+        case askOnceMore
+        /// After what ``PusherClientOptions/authorizationRetryPolicy`` says, but not before this time.
+        case retry(after: Duration)
+    }
+
+    /// What went wrong.
+    public var kind: Kind
+    /// What was wrong, and what to do about it. It has nothing secret in it.
+    public var message: String
+    /// The HTTP status of the answer, where there was one.
+    public var httpStatus: Int?
+    /// The header fields of the answer.
+    public var httpHeaders: [String: String]
+    /// The body of a refusal, cut to 10,000 characters; nil for answers of 2xx, which may hold signatures.
+    public var body: String?
+    /// Whether asking again can help. Default: no.
+    public var recovery: Recovery
+    /// The error underneath.
+    public var cause: (any Error)?
+
+    /// Makes an error.
+    public init(
+        _ kind: Kind,
+        _ message: String,
+        httpStatus: Int? = nil,
+        httpHeaders: [String: String] = [:],
+        body: String? = nil,
+        recovery: Recovery = .none,
+        cause: (any Error)? = nil
+    ) {
+        self.kind = kind
+        self.message = message
+        self.httpStatus = httpStatus
+        self.httpHeaders = httpHeaders
+        self.body = body
+        self.recovery = recovery
+        self.cause = cause
+    }
+}
+
+extension AuthorizationError.Kind: CustomStringConvertible {
+    /// The kind's name.
+    public var description: String { rawValue }
+}
+
+/// Two errors are equal where everything but the cause is.
+extension AuthorizationError: Hashable {
+    /// Compares everything but the cause.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.kind == right.kind && left.message == right.message && left.httpStatus == right.httpStatus
+            && left.httpHeaders == right.httpHeaders && left.body == right.body && left.recovery == right.recovery
+    }
+
+    /// Hashes kind and message.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(kind)
+        hasher.combine(message)
+    }
+}
+
+extension AuthorizationError: LocalizedError, CustomStringConvertible {
+    /// Kind, message and status in one line.
+    public var description: String { "\(kind): \(message)" + (httpStatus.map { " (HTTP status \($0))" } ?? "") }
+    /// The message: what `localizedDescription` gives.
+    public var errorDescription: String? { message }
+}

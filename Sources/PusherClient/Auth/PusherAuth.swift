@@ -1,0 +1,39 @@
+/// What authorizes a subscription: the members of an authorization endpoint's answer (protocol clause 8).
+///
+/// It is tied to the socket id that it was made for. Printing it shows nothing secret.
+public final class PusherAuth: Sendable {
+    /// `key:signature`.
+    public let auth: String
+    /// Who subscribes to a presence channel, as the JSON text that was signed; it is sent on byte for byte.
+    public let channelData: String?
+    /// The key of an encrypted channel: 32 bytes in base64. It is never sent to the server.
+    public let sharedSecret: String?
+
+    /// Makes an authorization.
+    public init(auth: String, channelData: String? = nil, sharedSecret: String? = nil) {
+        self.auth = auth
+        self.channelData = channelData
+        self.sharedSecret = sharedSecret
+    }
+}
+
+extension PusherAuth: Hashable {
+    /// Authorizations are equal where they are the same object.
+    public static func == (left: PusherAuth, right: PusherAuth) -> Bool { left === right }
+
+    /// Hashes the object's identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension PusherAuth: CustomStringConvertible, CustomReflectable {
+    /// Which members there are, and nothing of the signature and the key.
+    public var description: String {
+        var members = ["auth"]
+        if channelData != nil { members.append("channelData") }
+        if sharedSecret != nil { members.append("sharedSecret") }
+        return "PusherAuth(\(members.joined(separator: ", ")))"
+    }
+
+    /// Nothing: what `dump` shows.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,38 @@
+/// One question to an authorizer. A retry is another one.
+package struct AuthorizationID: Hashable, Sendable, Comparable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// Whom or what an authorization is for, on which connection.
+package struct AuthorizationQuestion: Hashable, Sendable {
+    package enum Subject: Hashable, Sendable {
+        case channel(String)
+        case user
+    }
+
+    package var subject: Subject
+    package var socketID: String
+
+    package init(_ subject: Subject, socketID: String) {
+        self.subject = subject
+        self.socketID = socketID
+    }
+}
+
+/// What an authorizer answered; not checked yet.
+package struct Authorization: Hashable, Sendable {
+    package var auth: String
+    /// `channel_data` of a channel, `user_data` of the user.
+    package var data: String?
+    package var sharedSecret: String?
+
+    package init(auth: String, data: String? = nil, sharedSecret: String? = nil) {
+        self.auth = auth
+        self.data = data
+        self.sharedSecret = sharedSecret
+    }
+}

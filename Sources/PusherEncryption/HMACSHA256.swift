@@ -1,0 +1,39 @@
+import CSodium
+
+/// The signatures of the protocol: HMAC-SHA256 with a secret of any length.
+package enum HMACSHA256 {
+    /// The code in lower-case hexadecimal digits.
+    package static func hexadecimal(_ text: String, secret: String) -> String {
+        hexadecimal(Array(text.utf8), secret: secret)
+    }
+
+    package static func hexadecimal(_ bytes: [UInt8], secret: String) -> String {
+        let code = authenticationCode(bytes, secret: secret)
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        text.reserveCapacity(code.count * 2)
+        for byte in code { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
+        return String(decoding: text, as: UTF8.self)
+    }
+
+    /// Compares in constant time, so that the time of an answer says nothing about the right signature.
+    package static func isValid(_ signature: String, for text: String, secret: String) -> Bool {
+        let expected = Array(hexadecimal(text, secret: secret).utf8)
+        let given = Array(signature.utf8)
+        return expected.count == given.count && sodium_memcmp(expected, given, given.count) == 0
+    }
+
+    private static func authenticationCode(_ bytes: [UInt8], secret: String) -> [UInt8] {
+        _ = Sodium.isReady
+        // The call that does it at once takes secrets of 32 bytes only.
+        var state = crypto_auth_hmacsha256_state()
+        var code = [UInt8](repeating: 0, count: Int(crypto_auth_hmacsha256_BYTES))
+        var secret = Array(secret.utf8)
+        crypto_auth_hmacsha256_init(&state, secret, secret.count)
+        crypto_auth_hmacsha256_update(&state, bytes, UInt64(bytes.count))
+        crypto_auth_hmacsha256_final(&state, &code)
+        secret.wipe()
+        sodium_memzero(&state, MemoryLayout<crypto_auth_hmacsha256_state>.size)
+        return code
+    }
+}

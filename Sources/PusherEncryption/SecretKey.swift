@@ -1,0 +1,80 @@
+import CSodium
+import Foundation
+
+/// A key of 32 bytes in memory that is never written to the disk and is wiped when the last reference goes.
+package final class SecretKey: Sendable {
+    package static let size = Int(crypto_secretbox_KEYBYTES)
+
+    /// Where the key stands. A number, because nothing about the memory changes until it is freed: it is made
+    /// read-only before anybody else can see it.
+    private let address: UInt
+
+    /// Nil where there are not exactly 32 bytes. The caller's bytes are not wiped.
+    package init?(_ bytes: some Collection<UInt8>) {
+        guard bytes.count == Self.size, Sodium.isReady, let memory = sodium_malloc(Self.size) else { return nil }
+        memory.withMemoryRebound(to: UInt8.self, capacity: Self.size) { pointer in
+            for (offset, byte) in bytes.enumerated() { pointer[offset] = byte }
+        }
+        sodium_mprotect_readonly(memory)
+        address = UInt(bitPattern: memory)
+    }
+
+    /// Nil where the text is not the base64 of exactly 32 bytes.
+    package convenience init?(base64 text: String) {
+        guard text.utf8.count <= 64, var bytes = Data(base64Encoded: text) else { return nil }
+        defer { bytes.wipe() }
+        self.init(bytes)
+    }
+
+    deinit {
+        // Wipes it first.
+        sodium_free(UnsafeMutableRawPointer(bitPattern: address))
+    }
+
+    func withBytes<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result? {
+        guard let memory = UnsafeRawPointer(bitPattern: address) else { return nil }
+        return body(memory.assumingMemoryBound(to: UInt8.self))
+    }
+}
+
+extension SecretKey: Hashable {
+    /// Compared in constant time.
+    package static func == (left: SecretKey, right: SecretKey) -> Bool {
+        left === right
+            || left.withBytes { a in right.withBytes { b in sodium_memcmp(a, b, size) == 0 } ?? false } ?? false
+    }
+
+    /// Says nothing about the key.
+    package func hash(into hasher: inout Hasher) {}
+}
+
+extension SecretKey: CustomStringConvertible, CustomReflectable {
+    /// Nothing of the key.
+    package var description: String { "SecretKey(…)" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// The library, initialized once.
+enum Sodium {
+    static let isReady = sodium_init() >= 0
+}
+
+extension Data {
+    /// Overwrites the bytes in a way that is not optimized away.
+    mutating func wipe() {
+        withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            sodium_memzero(start, bytes.count)
+        }
+    }
+}
+
+extension [UInt8] {
+    /// Overwrites the bytes in a way that is not optimized away.
+    mutating func wipe() {
+        withUnsafeMutableBytes { bytes in
+            guard let start = bytes.baseAddress else { return }
+            sodium_memzero(start, bytes.count)
+        }
+    }
+}
