@@ -24,7 +24,7 @@ package struct EncryptedEvent {
             throw .malformed("the nonce has \(nonce.count) bytes rather than \(SecretBox.nonceSize)")
         }
         guard ciphertext.count >= SecretBox.tagSize else {
-            throw .malformed("the ciphertext has \(ciphertext.count) bytes; it cannot have less than \(SecretBox.tagSize)")
+            throw .malformed("the ciphertext has \(ciphertext.count) bytes; it must have at least \(SecretBox.tagSize)")
         }
     }
 

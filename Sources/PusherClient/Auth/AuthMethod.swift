@@ -1,0 +1,75 @@
+/// How the client is authorized for private, encrypted and presence channels.
+///
+/// ```swift
+/// let options = PusherClientOptions(
+///     authMethod: .endpoint("https://example.com/pusher/auth", headersProvider: { _ in
+///         ["Authorization": "Bearer \(try await session.token())"]
+///     })
+/// )
+/// ```
+/// There are five cases, as in PusherSwift. What goes past them is made by static functions:
+/// ``endpoint(_:)``, ``authorizer(_:)`` and ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
+public enum AuthMethod: Sendable {
+    /// A `POST` request to an endpoint of your backend, of which only the URL is to be said. See ``AuthEndpoint`` for
+    /// one with headers, parameters or batches.
+    case endpoint(authEndpoint: String)
+    /// Requests that you make, whose answers the client reads.
+    case authRequestBuilder(authRequestBuilder: any AuthRequestBuilderProtocol)
+    /// Answers that you give.
+    case authorizer(authorizer: any Authorizer)
+    /// Signatures made here, with the secret of the app: for tests and for servers. Whoever has an app in hand that holds
+    /// the secret can read it.
+    case inline(secret: String)
+    /// None: only public channels can be subscribed.
+    case noMethod
+}
+
+extension AuthMethod {
+    /// Requests to an endpoint of your backend, with headers, parameters, providers or batches.
+    ///
+    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    public static func endpoint(_ endpoint: AuthEndpoint) -> AuthMethod {
+        .authorizer(authorizer: EndpointAuthorizer(endpoint: endpoint))
+    }
+
+    /// Answers that a closure gives. What it throws is the cause of the subscription's error; throw an
+    /// ``AuthorizationError`` to say whether asking again can help.
+    ///
+    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    public static func authorizer(
+        _ authorize: @escaping @Sendable (AuthorizationRequest) async throws -> PusherAuth
+    ) -> AuthMethod {
+        .authorizer(authorizer: ClosureAuthorizer(body: authorize))
+    }
+
+    /// Signatures made here, and the keys of encrypted channels too: for tests and for servers.
+    ///
+    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    ///
+    /// - Parameters:
+    ///   - secret: The secret of the app.
+    ///   - encryptionMasterKey: 32 bytes in base64. Where it is anything else, encrypted channels cannot be subscribed.
+    public static func inline(secret: String, encryptionMasterKey: String) -> AuthMethod {
+        .authorizer(authorizer: InlineAuthorizer(secret: secret, encryptionMasterKey: encryptionMasterKey))
+    }
+}
+
+extension AuthMethod: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The case, with nothing secret in it.
+    public var description: String {
+        switch self {
+        case .endpoint(let url): "AuthMethod.endpoint(\(HTTPRequest.printable(url: url)))"
+        case .authRequestBuilder(let builder): "AuthMethod.authRequestBuilder(\(type(of: builder)))"
+        case .authorizer(let authorizer as any CustomStringConvertible & BuiltInAuthorizer): "AuthMethod.\(authorizer)"
+        case .authorizer(let authorizer): "AuthMethod.authorizer(\(type(of: authorizer)))"
+        case .inline: "AuthMethod.inline(…)"
+        case .noMethod: "AuthMethod.noMethod"
+        }
+    }
+
+    /// The case, with nothing secret in it.
+    public var debugDescription: String { description }
+
+    /// Nothing: what `dump` shows beside the description.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,42 @@
+#if canImport(FoundationNetworking)
+    public import FoundationNetworking
+#else
+    public import Foundation
+#endif
+
+/// Answers authorization requests with a completion handler. In new code an ``AsyncAuthorizer`` is simpler, and can say
+/// what went wrong.
+@preconcurrency public protocol Authorizer: Sendable {
+    /// Called on a global dispatch queue, once for each try.
+    ///
+    /// - Parameters:
+    ///   - socketID: The id of the connection. The signature holds for no other.
+    ///   - channelName: The channel.
+    ///   - completionHandler: Takes the answer, or nil where there is none. It may be called on any thread; the first
+    ///     call counts, and later ones do nothing. Where none comes, the authorization ends after
+    ///     ``PusherClientOptions/Timeouts-swift.struct/authorization``.
+    func fetchAuthValue(
+        socketID: String,
+        channelName: String,
+        completionHandler: @escaping @Sendable (PusherAuth?) -> Void
+    )
+}
+
+/// Makes the requests that the client sends to an authorization endpoint.
+@preconcurrency public protocol AuthRequestBuilderProtocol: Sendable {
+    /// The request for one channel. Called on a global dispatch queue, once for each try, so that every try can carry a
+    /// fresh token.
+    ///
+    /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used; a `timeoutInterval` of 60 seconds
+    /// is what every `URLRequest` starts with, and means the client's own
+    /// (``PusherClientOptions/Timeouts-swift.struct/authorization``). A body without a `Content-Type` gets
+    /// `application/x-www-form-urlencoded`.
+    ///
+    /// - Returns: The request, or nil where none can be made: the subscription fails then. The default gives nil.
+    func requestFor(socketID: String, channelName: String) -> URLRequest?
+}
+
+extension AuthRequestBuilderProtocol {
+    /// Makes no request.
+    public func requestFor(socketID: String, channelName: String) -> URLRequest? { nil }
+}

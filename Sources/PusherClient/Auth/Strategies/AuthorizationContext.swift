@@ -1,0 +1,96 @@
+/// What the strategies need of their client.
+package struct AuthorizationContext: Sendable {
+    /// The app key, its case kept.
+    package var key: String
+    package var requester: any HTTPRequester
+    /// Who subscribes to presence channels, where the signatures are made here.
+    package var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
+    /// Of one request.
+    package var timeout: Duration
+    /// Of an answer's body, in bytes.
+    package var maximumResponseSize: Int
+
+    package init(
+        key: String,
+        requester: any HTTPRequester,
+        userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? = nil,
+        timeout: Duration,
+        maximumResponseSize: Int
+    ) {
+        self.key = key
+        self.requester = requester
+        self.userDataFetcher = userDataFetcher
+        self.timeout = timeout
+        self.maximumResponseSize = maximumResponseSize
+    }
+}
+
+/// Whom or what a message is about.
+enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
+    case channel(String)
+    case channels(Int)
+    case user
+
+    var description: String {
+        switch self {
+        case .channel(let name): "channel '\(name)'"
+        case .channels(let count): "\(count) channels"
+        case .user: "the user"
+        }
+    }
+}
+
+extension AuthorizationError {
+    /// For a wait that nobody needs any more.
+    static func cancelled(_ subject: AuthorizationSubject) -> AuthorizationError {
+        AuthorizationError(
+            .requestFailed,
+            "the authorization of \(subject) was cancelled before there was an answer",
+            cause: CancellationError()
+        )
+    }
+
+    /// For what code of the user threw. Its text is not repeated: nobody knows what is in it.
+    static func thrown(_ error: any Error, by who: String, _ subject: AuthorizationSubject) -> AuthorizationError {
+        if let error = error as? AuthorizationError { return error }
+        return AuthorizationError(
+            .authorizerFailed,
+            "\(who) threw an error of type \(type(of: error)) for \(subject); it is the cause of this one",
+            cause: error
+        )
+    }
+
+    /// For a request that brought no answer.
+    static func notAnswered(_ error: any Error, url: String, _ subject: AuthorizationSubject) -> AuthorizationError {
+        let place = HTTPRequest.printable(url: url)
+        switch error {
+        case let error as AuthorizationError: return error
+        case is CancellationError: return .cancelled(subject)
+        case let error as HTTPRequestError where error.kind == .invalidRequest:
+            return .invalidRequest(error.message, subject, cause: error.cause)
+        case let error as HTTPRequestError:
+            let canHelp = error.kind == .timedOut || error.kind == .failed
+            return AuthorizationError(
+                .requestFailed,
+                "\(place) gave no answer for \(subject): \(error.message)",
+                recovery: canHelp ? .retry(after: .zero) : .none,
+                cause: error.cause
+            )
+        default:
+            return AuthorizationError(
+                .requestFailed,
+                "\(place) gave no answer for \(subject): the request failed",
+                recovery: .retry(after: .zero),
+                cause: error
+            )
+        }
+    }
+
+    static func invalidRequest(
+        _ why: String,
+        _ subject: AuthorizationSubject,
+        cause: (any Error)? = nil
+    ) -> AuthorizationError {
+        AuthorizationError(.invalidRequest, "no authorization of \(subject) can be asked for: \(why)", cause: cause)
+    }
+}

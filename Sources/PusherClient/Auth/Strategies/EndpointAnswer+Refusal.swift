@@ -1,0 +1,52 @@
+import Foundation
+
+extension EndpointAnswer {
+    /// The most characters of a refusal that an error holds.
+    static let maximumBodyLength = 10_000
+    /// The longest that a `Retry-After` is obeyed.
+    static let maximumRetryDelay = 60
+
+    func refusal(status: Int, body: String?, _ subject: AuthorizationSubject) -> AuthorizationError {
+        AuthorizationError(
+            .refused,
+            "\(HTTPRequest.printable(url: url)) answered with status \(status) for \(subject)"
+                + (Self.advice(status).map { "; \($0)" } ?? ""),
+            httpStatus: status,
+            httpHeaders: response.headers.dictionary,
+            body: body.map { String($0.prefix(Self.maximumBodyLength)) },
+            recovery: recovery(status)
+        )
+    }
+
+    private func recovery(_ status: Int) -> AuthorizationError.Recovery {
+        switch status {
+        case 401, 403: isAskedAnew ? .askOnceMore : .none
+        case 408, 429, 500...599: .retry(after: Self.retryDelay(response.headers["Retry-After"], now: Date()))
+        default: .none
+        }
+    }
+
+    private static func advice(_ status: Int) -> String? {
+        switch status {
+        case 300..<400: "it names no place to go on to"
+        case 401: "the backend does not know who asks: are the headers right?"
+        case 403: "the backend does not allow it"
+        case 404: "is the URL right?"
+        case 405: "is the method right?"
+        case 419: "it asks for a CSRF token: send one in a header, or exempt the endpoint"
+        default: nil
+        }
+    }
+
+    /// Seconds or a date; zero for anything else.
+    static func retryDelay(_ text: String?, now: Date) -> Duration {
+        guard let text = text?.trimmingCharacters(in: .whitespaces) else { return .zero }
+        if let seconds = Int(text) { return .seconds(min(max(0, seconds), maximumRetryDelay)) }
+        let format = DateFormatter()
+        format.locale = Locale(identifier: "en_US_POSIX")
+        format.timeZone = TimeZone(secondsFromGMT: 0)
+        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
+        guard let date = format.date(from: text) else { return .zero }
+        return .seconds(min(max(0, date.timeIntervalSince(now).rounded(.up)), Double(maximumRetryDelay)))
+    }
+}

@@ -1,0 +1,140 @@
+import PusherProtocol
+
+/// The answer of an authorization endpoint, and what can be wrong with it (protocol clause 8).
+struct EndpointAnswer {
+    /// In bytes. Signatures have about 90, shared secrets 44.
+    static let maximumAuthSize = 1_024
+    /// In bytes. What servers take is less.
+    static let maximumDataSize = 100_000
+
+    let response: HTTPResponse
+    let url: String
+    /// Whether another request could carry something else, for example a fresh token.
+    let isAskedAnew: Bool
+
+    func authorization(of subject: AuthorizationSubject) throws(AuthorizationError) -> Authorization {
+        try authorization(in: try object(for: subject), of: subject)
+    }
+
+    /// Throws where there is an answer for none of them.
+    func authorizations(
+        ofChannels names: [String]
+    ) throws(AuthorizationError) -> [Result<Authorization, AuthorizationError>] {
+        let answers = try object(for: names.count == 1 ? .channel(names[0]) : .channels(names.count))
+        return names.map { name in
+            do throws(AuthorizationError) {
+                return .success(try authorization(inBatch: answers, ofChannel: name))
+            } catch {
+                return .failure(error)
+            }
+        }
+    }
+
+    /// One member of `{"private-a":{"status":200,"data":{…}}}`.
+    private func authorization(
+        inBatch answers: JSONValue,
+        ofChannel name: String
+    ) throws(AuthorizationError) -> Authorization {
+        let subject = AuthorizationSubject.channel(name)
+        guard let answer = answers[name] else {
+            throw invalid("has no member for \(subject); the answer to a batch is keyed by channel", subject)
+        }
+        guard let status = answer["status"]?.integer else {
+            throw invalid(#"has no whole number as "status" of \#(subject)"#, subject)
+        }
+        guard (200..<300).contains(status) else {
+            throw refusal(status: status, body: answer["data"].map { $0.string ?? $0.jsonText }, subject)
+        }
+        guard let data = answer["data"], data.object != nil else {
+            throw invalid(#"has no object as "data" of \#(subject)"#, subject)
+        }
+        return try authorization(in: data, of: subject)
+    }
+
+    private func object(for subject: AuthorizationSubject) throws(AuthorizationError) -> JSONValue {
+        guard (200..<300).contains(response.status) else {
+            throw refusal(
+                status: response.status,
+                body: String(decoding: response.body, as: UTF8.self),
+                subject
+            )
+        }
+        guard !response.isCut else { throw invalid("has more than \(response.body.count) bytes", subject) }
+        guard let text = String(validating: response.body, as: UTF8.self) else {
+            throw invalid("is not UTF-8", subject)
+        }
+        guard let value = JSONValue(parsing: text) else {
+            let isEmpty = response.body.isEmpty
+            throw invalid(isEmpty ? "is empty" : "is no JSON, or nested too deep", subject)
+        }
+        guard value.object != nil else { throw invalid("is \(value.kindName); it must be a JSON object", subject) }
+        return value
+    }
+
+    private func authorization(
+        in object: JSONValue,
+        of subject: AuthorizationSubject
+    ) throws(AuthorizationError) -> Authorization {
+        let auth = try string("auth", of: object, subject, maximumSize: Self.maximumAuthSize)
+        guard let auth, !auth.isEmpty else {
+            throw invalid(#"has no "auth" for \#(subject); it must be a string of the form KEY:SIGNATURE"#, subject)
+        }
+        if subject == .user {
+            guard let data = try string("user_data", of: object, subject, maximumSize: Self.maximumDataSize) else {
+                throw invalid(#"has no "user_data"; it must be a string that holds the user's JSON text"#, subject)
+            }
+            return Authorization(auth: auth, data: data)
+        }
+        return Authorization(
+            auth: auth,
+            data: try string("channel_data", of: object, subject, maximumSize: Self.maximumDataSize),
+            sharedSecret: try string("shared_secret", of: object, subject, maximumSize: Self.maximumAuthSize)
+        )
+    }
+
+    /// Nil where there is none, or `null`.
+    private func string(
+        _ name: String,
+        of object: JSONValue,
+        _ subject: AuthorizationSubject,
+        maximumSize: Int
+    ) throws(AuthorizationError) -> String? {
+        switch object[name] {
+        case nil, .null?: return nil
+        case .string(let text)?:
+            guard text.utf8.count <= maximumSize else {
+                throw invalid(#"has a "\#(name)" of more than \#(maximumSize) bytes for \#(subject)"#, subject)
+            }
+            return text
+        case let value?:
+            let advice =
+                value.object == nil || !name.hasSuffix("_data")
+                ? "it must be a string"
+                : "it must be a string that holds the JSON text which was signed: encode the object to JSON, sign that "
+                    + "text, and put it in as a string"
+            throw invalid(#"has \#(value.kindName) as "\#(name)" for \#(subject); \#(advice)"#, subject)
+        }
+    }
+
+    private func invalid(_ what: String, _ subject: AuthorizationSubject) -> AuthorizationError {
+        AuthorizationError(
+            .invalidResponse,
+            "the answer of \(HTTPRequest.printable(url: url)) for \(subject) \(what)",
+            httpStatus: response.status,
+            httpHeaders: response.headers.dictionary
+        )
+    }
+}
+
+extension JSONValue {
+    fileprivate var kindName: String {
+        switch self {
+        case .null: "null"
+        case .bool: "a boolean"
+        case .integer, .number: "a number"
+        case .string: "a string"
+        case .array: "an array"
+        case .object: "an object"
+        }
+    }
+}

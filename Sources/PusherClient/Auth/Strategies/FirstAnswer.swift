@@ -1,0 +1,79 @@
+import Dispatch
+import NIOConcurrencyHelpers
+
+/// Waits for somebody who may answer late, twice or never: the first answer counts, and the wait ends at once when the
+/// waiting task is cancelled. Whatever comes later is dropped.
+final class FirstAnswer<Value: Sendable>: Sendable {
+    private enum State {
+        case open
+        case awaited(CheckedContinuation<Value?, Never>)
+        case given(Value?)
+        case over
+    }
+
+    private let state = NIOLockedValueBox(State.open)
+
+    func give(_ value: Value) { end(with: value) }
+
+    /// Nil where the task was cancelled first. To be called once.
+    func value() async -> Value? {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
+                let given: Value?? = state.withLockedValue { state in
+                    if case .given(let value) = state {
+                        state = .over
+                        return .some(value)
+                    }
+                    state = .awaited(continuation)
+                    return nil
+                }
+                if let given { continuation.resume(returning: given) }
+            }
+        } onCancel: {
+            end(with: nil)
+        }
+    }
+
+    private func end(with value: Value?) {
+        let continuation: CheckedContinuation<Value?, Never>? = state.withLockedValue { state in
+            switch state {
+            case .open:
+                state = .given(value)
+                return nil
+            case .awaited(let continuation):
+                state = .over
+                return continuation
+            case .given, .over:
+                return nil
+            }
+        }
+        continuation?.resume(returning: value)
+    }
+}
+
+/// Calls of code that is the user's: it may block, take no notice of cancellation, or never answer.
+enum UserCode {
+    /// Nil where the task was cancelled first.
+    static func onGlobalQueue<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
+        let answer = FirstAnswer<Value>()
+        DispatchQueue.global().async { answer.give(body()) }
+        return await answer.value()
+    }
+
+    /// Nil where the task was cancelled first. The body's own task is cancelled then, and not waited for.
+    static func asynchronously<Value: Sendable>(
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async -> Result<Value, any Error>? {
+        let answer = FirstAnswer<Result<Value, any Error>>()
+        let task = Task {
+            do {
+                answer.give(.success(try await body()))
+            } catch {
+                answer.give(.failure(error))
+            }
+        }
+        let result = await answer.value()
+        if result == nil { task.cancel() }
+        return result
+    }
+}

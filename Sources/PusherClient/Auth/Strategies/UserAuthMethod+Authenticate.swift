@@ -1,0 +1,49 @@
+import PusherEncryption
+import PusherProtocol
+
+extension UserAuthMethod {
+    /// The user's signature; its `data` is the `user_data`. Never hangs the caller's thread, and ends soon when its task
+    /// is cancelled.
+    package func authenticate(
+        socketID: String,
+        in context: AuthorizationContext
+    ) async -> Result<Authorization, AuthorizationError> {
+        switch self {
+        case .endpoint(let endpoint):
+            return await EndpointAuthorizer(endpoint: endpoint).authenticate(socketID: socketID, in: context)
+        case .authenticator(let authenticate):
+            return await Self.ask("the authenticator") {
+                let answer = try await authenticate(socketID)
+                return Authorization(auth: answer.auth, data: answer.userData)
+            }
+        case .inline(let secret, let user):
+            return await Self.ask("the closure that gives the user") {
+                let userData = try await user()
+                let text = StringToSign.user(socketID: socketID, userData: userData)
+                return Authorization(
+                    auth: "\(context.key):\(HMACSHA256.hexadecimal(text, secret: secret))",
+                    data: userData
+                )
+            }
+        case .noMethod:
+            return .failure(
+                AuthorizationError(
+                    .noMethod,
+                    "there is no way to sign a user in: give PusherClientOptions a userAuthMethod, for example "
+                        + ".endpoint(\"https://…\")"
+                )
+            )
+        }
+    }
+
+    private static func ask(
+        _ who: String,
+        _ body: @escaping @Sendable () async throws -> Authorization
+    ) async -> Result<Authorization, AuthorizationError> {
+        switch await UserCode.asynchronously(body) {
+        case .success(let authorization): .success(authorization)
+        case .failure(let error): .failure(.thrown(error, by: who, .user))
+        case nil: .failure(.cancelled(.user))
+        }
+    }
+}

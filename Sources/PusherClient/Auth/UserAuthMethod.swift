@@ -1,0 +1,33 @@
+/// How users are signed in.
+///
+/// Printing a method shows no secret.
+public enum UserAuthMethod: Sendable {
+    /// Requests to an endpoint of your backend. Providers are asked with an ``AuthEndpoint/Request`` that has no channels.
+    case endpoint(AuthEndpoint)
+    /// Answers that a closure gives. Its task is cancelled when nobody waits for the answer any more. It may throw an
+    /// ``AuthorizationError`` to say whether asking again can help.
+    case authenticator(@Sendable (_ socketID: String) async throws -> UserAuth)
+    /// Signatures made here, with the secret of the app: for tests and for servers. The closure gives the user's JSON
+    /// text, for example `{"id":"12345"}`.
+    case inline(secret: String, user: @Sendable () async throws -> String)
+    /// None: nobody can be signed in.
+    case noMethod
+}
+
+extension UserAuthMethod: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The case, with nothing secret in it.
+    public var description: String {
+        switch self {
+        case .endpoint(let endpoint): "UserAuthMethod.endpoint(\(endpoint))"
+        case .authenticator: "UserAuthMethod.authenticator(…)"
+        case .inline: "UserAuthMethod.inline(…)"
+        case .noMethod: "UserAuthMethod.noMethod"
+        }
+    }
+
+    /// The case, with nothing secret in it.
+    public var debugDescription: String { description }
+
+    /// Nothing: what `dump` shows beside the description.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

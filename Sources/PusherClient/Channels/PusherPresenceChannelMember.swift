@@ -1,0 +1,74 @@
+public import Foundation
+
+/// Somebody who is subscribed to a presence channel.
+public final class PusherPresenceChannelMember: Sendable {
+    /// Who it is. The server sees to it that it is there once, however many connections the user has.
+    public let userId: String
+    /// ``userInfo`` as JSON text.
+    package let userInfoText: String?
+
+    /// Makes a member: what a `userDataFetcher` gives.
+    ///
+    /// - Parameters:
+    ///   - userId: Who it is.
+    ///   - userInfo: What else the other members are to know: anything that `JSONSerialization` takes, or an `Encodable`
+    ///     value. It is kept as JSON text, keys sorted. What is neither, or has a number in it that JSON cannot hold,
+    ///     counts as nil.
+    public init(userId: String, userInfo: Any? = nil) {
+        self.userId = userId
+        self.userInfoText = userInfo.flatMap(Self.text)
+    }
+
+    package init(userId: String, userInfoText: String?) {
+        self.userId = userId
+        self.userInfoText = userInfoText
+    }
+
+    /// What else is known of the member, as `JSONSerialization` reads it; nil where there is nothing.
+    ///
+    /// It is made from the JSON text at each call; ``decodeUserInfo(as:decoder:)`` makes a type of yours.
+    public var userInfo: Any? {
+        guard let userInfoText else { return nil }
+        let value = try? JSONSerialization.jsonObject(with: Data(userInfoText.utf8), options: .fragmentsAllowed)
+        return value is NSNull ? nil : value
+    }
+
+    /// Decodes ``userInfo``.
+    ///
+    /// - Throws: The decoder's error. Where there is nothing to decode, JSON's `null` is decoded, so that an optional
+    ///   type gives nil.
+    public func decodeUserInfo<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
+    {
+        try decoder.decode(type, from: Data((userInfoText ?? "null").utf8))
+    }
+
+    private static func text(_ value: Any) -> String? {
+        // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
+        if JSONSerialization.isValidJSONObject([value]) {
+            let data = try? JSONSerialization.data(
+                withJSONObject: [value],
+                options: [.sortedKeys, .withoutEscapingSlashes]
+            )
+            return data.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
+        }
+        guard let value = value as? any Encodable else { return nil }
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) }
+    }
+}
+
+extension PusherPresenceChannelMember: Hashable {
+    /// Members are equal where they are the same object.
+    public static func == (left: PusherPresenceChannelMember, right: PusherPresenceChannelMember) -> Bool {
+        left === right
+    }
+
+    /// Hashes the object's identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}
+
+extension PusherPresenceChannelMember: CustomStringConvertible {
+    /// The user's id.
+    public var description: String { "PusherPresenceChannelMember(\(userId))" }
+}

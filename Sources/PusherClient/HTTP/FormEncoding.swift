@@ -1,0 +1,29 @@
+/// `application/x-www-form-urlencoded`, with the escapes of JavaScript's `encodeURIComponent`: what the backends of
+/// pusher-js know.
+package enum FormEncoding {
+    package static func encode(_ text: String) -> String {
+        var encoded: [UInt8] = []
+        encoded.reserveCapacity(text.utf8.count)
+        for byte in text.utf8 {
+            if isUnreserved(byte) {
+                encoded.append(byte)
+            } else {
+                encoded += [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
+            }
+        }
+        return String(decoding: encoded, as: UTF8.self)
+    }
+
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-_.!~*'()".utf8.contains(byte)
+        }
+    }
+
+    private static func digit(_ value: UInt8) -> UInt8 {
+        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
+    }
+}

@@ -1,0 +1,31 @@
+import Foundation
+
+extension HTTPRequest {
+    /// What makes the request impossible to send, or nil.
+    package var problem: String? {
+        guard let parsed = URL(string: url) else { return "'\(Self.printable(url: url))' is no URL" }
+        guard let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
+            return "'\(Self.printable(url: url))' is no http or https URL; give the whole address, like "
+                + "https://example.com/pusher/auth"
+        }
+        guard let host = parsed.host, !host.isEmpty else { return "the URL '\(Self.printable(url: url))' has no host" }
+        if let port = parsed.port, !(1...65_535).contains(port) {
+            return "the URL '\(Self.printable(url: url))' has a port that is not within 1 and 65535"
+        }
+        guard HTTPToken.isValid(method) else { return "'\(method)' is no HTTP method" }
+        return headers.problem
+    }
+
+    /// A URL without what may be secret in it: user and password, query, fragment.
+    package static func printable(url: String) -> String {
+        var text = url.prefix { $0 != "?" && $0 != "#" }
+        if let start = text.range(of: "://") {
+            let rest = text[start.upperBound...]
+            let authority = rest.prefix { $0 != "/" }
+            if let at = authority.lastIndex(of: "@") {
+                text.removeSubrange(start.upperBound...at)
+            }
+        }
+        return String(text.prefix(200))
+    }
+}
