@@ -86,7 +86,8 @@ struct Endpoint {
         let timeouts = options.timeouts
         let durations = [
             ("connectionAttempt", timeouts.connectionAttempt), ("unavailable", timeouts.unavailable),
-            ("pong", timeouts.pong), ("subscription", timeouts.subscription), ("closing", timeouts.closing),
+            ("pong", timeouts.pong), ("subscription", timeouts.subscription),
+            ("authorization", timeouts.authorization), ("signIn", timeouts.signIn), ("closing", timeouts.closing),
         ]
         if let (name, duration) = durations.first(where: { $0.1 <= .zero }) {
             throw PusherClientError(.invalidOption, "the timeout \(name), \(duration), is not positive")
@@ -97,7 +98,12 @@ struct Endpoint {
         let limits = options.limits
         let sizes = [
             ("messageSize", limits.messageSize), ("sequenceBuffer", limits.sequenceBuffer),
-            ("pendingCallbacks", limits.pendingCallbacks),
+            ("pendingCallbacks", limits.pendingCallbacks), ("authorizationsAtOnce", limits.authorizationsAtOnce),
+            ("authorizationTries", limits.authorizationTries),
+            ("authorizationResponseSize", limits.authorizationResponseSize),
+            ("queuedClientEvents", limits.queuedClientEvents),
+            ("clientEventsPerSecond", limits.clientEventsPerSecond ?? 1),
+            ("clientEventSize", limits.clientEventSize), ("heldEncryptedEvents", limits.heldEncryptedEvents),
         ]
         if let (name, size) = sizes.first(where: { $0.1 <= 0 }) {
             throw PusherClientError(.invalidOption, "the limit \(name), \(size), is not positive")
@@ -150,6 +156,11 @@ extension CoreConfiguration {
         self.init(endpoint: endpoint.request)
         autoReconnect = options.autoReconnect
         timeouts = options.timeouts.clamped
+        authorizationsAtOnce = options.limits.authorizationsAtOnce
+        authorizationTries = options.limits.authorizationTries
+        heldEncryptedEvents = options.limits.heldEncryptedEvents
+        queuedClientEvents = options.limits.queuedClientEvents
+        clientEventsPerSecond = options.limits.clientEventsPerSecond
         // PusherSwift's bound is that of the default policy. Another policy has bounds of its own.
         if (options.retryPolicy as? ExponentialRetryPolicy) != .exponential { maximumRetryDelay = nil }
         if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
@@ -163,7 +174,11 @@ extension PusherClientOptions.Timeouts {
     /// The same times, those cut that cannot be counted.
     var clamped: Self {
         var timeouts = self
-        for path in [\Self.connectionAttempt, \.unavailable, \.pong, \.subscription, \.closing, \.backOffReset] {
+        let paths = [
+            \Self.connectionAttempt, \.unavailable, \.pong, \.subscription, \.authorization, \.signIn, \.closing,
+            \.backOffReset,
+        ]
+        for path in paths {
             timeouts[keyPath: path] = min(timeouts[keyPath: path], Self.longest)
         }
         return timeouts

@@ -44,6 +44,21 @@ extension Pusher {
         }
     }
 
+    /// Signs the user in, as ``signIn()`` does, and waits until that has succeeded. It waits for the connection too: call
+    /// ``connect()``.
+    ///
+    /// - Returns: The user.
+    /// - Throws: ``PusherClientError`` where the user cannot be authorized, the server refuses the sign-in or does not
+    ///   answer in ``PusherClientOptions/Timeouts-swift.struct/signIn``, or the connection ends for good otherwise than
+    ///   by ``disconnect()``; `CancellationError` where the task is cancelled, which leaves the sign-in as it is.
+    @discardableResult
+    public func signedIn() async throws -> PusherUser {
+        _ = try await engine.wait { machine, waiter, now, effects in
+            machine.awaitSignIn(waiter, now: now, into: &effects)
+        }
+        return user
+    }
+
     /// Connects, does the work, and disconnects, also where the work throws.
     ///
     /// ```swift

@@ -16,6 +16,8 @@ import NIOPosix
 public final class Pusher: Sendable {
     /// The connection: state, socket id, and settings that can change.
     public let connection: PusherConnection
+    /// The user who is signed in, or will be: their own events, and those whom they watch. See ``signIn()``.
+    public let user: PusherUser
     var engine: ClientEngine { connection.engine }
 
     /// Makes a client. It does not connect yet.
@@ -28,18 +30,25 @@ public final class Pusher: Sendable {
     public convenience init(key: String, options: PusherClientOptions = PusherClientOptions()) {
         let transport = WebSocketTransport(options)
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-        self.init(key: key, options: options, environment: .init(eventLoop: eventLoop, transport: transport))
+        let requester = AsyncHTTPRequester(tls: options.tls)
+        self.init(
+            key: key,
+            options: options,
+            environment: .init(eventLoop: eventLoop, transport: transport, requester: requester)
+        )
     }
 
     /// Makes a client in an environment of its own: for tests.
     package init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
         let endpoint = Endpoint(key: key, options: options)
         let engine = ClientEngine(
+            key: key,
             configuration: CoreConfiguration(endpoint, options: options),
             options: options,
             environment: environment
         )
         connection = PusherConnection(engine: engine, key: key, url: endpoint.url, options: options)
+        user = PusherUser(engine: engine)
     }
 
     deinit {
@@ -76,34 +85,126 @@ public final class Pusher: Sendable {
 
     /// Subscribes to a channel, now or as soon as there is a connection, and again after each loss.
     ///
-    /// For a channel that is subscribed already, that channel is returned, and subscribed again if it had failed. A name
-    /// that cannot be subscribed is reported to the delegate, as `pusher:subscription_error`, and by
-    /// ``PusherChannel/subscribed()``.
+    /// For a channel that is subscribed already, that channel is returned, and subscribed again if it had failed; the
+    /// closures and the authorization that are given replace those it had. What goes wrong is reported to the delegate,
+    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``.
     ///
     /// - Parameters:
-    ///   - channelName: The channel.
+    ///   - channelName: The channel. Its prefix says of what kind it is: `private-`, `private-encrypted-`, `presence-`,
+    ///     or none for a public one; and, after that, `cache-` for a channel whose last event is kept.
+    ///   - auth: An authorization for the connection that stands, in place of ``PusherClientOptions/authMethod``; see
+    ///     ``PusherChannel/auth``.
+    ///   - onMemberAdded: Called with each member who comes to a presence channel.
+    ///   - onMemberRemoved: Called with each member who leaves it.
     ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
-    /// - Returns: The channel.
+    /// - Returns: The channel; a ``PusherPresenceChannel`` where the name is that of one.
     @preconcurrency @discardableResult
     public func subscribe(
         _ channelName: String,
+        auth: PusherAuth? = nil,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
     ) -> PusherChannel {
         let engine = engine
+        let authorization = auth.map { Authorization($0) }
         let (channel, isNew) = engine.step { state, now in
-            let result = state.machine.subscribe(channelName, now: now, into: &state.pending)
+            let result = state.machine.subscribe(channelName, auth: authorization, now: now, into: &state.pending)
             if let channel = state.channels[result.id] { return (channel, false) }
-            let channel = PusherChannel(
-                name: channelName,
-                id: result.id,
-                engine: engine,
+            let channel = Self.makeChannel(
+                channelName,
+                result.id,
+                engine,
+                onMemberAdded: onMemberAdded,
+                onMemberRemoved: onMemberRemoved,
                 onSubscriptionCountChanged: onSubscriptionCountChanged
             )
             state.channels[result.id] = channel
             return (channel, true)
         }
-        if !isNew, let onSubscriptionCountChanged { channel.onSubscriptionCountChanged = onSubscriptionCountChanged }
+        guard !isNew else { return channel }
+        if let onSubscriptionCountChanged { channel.onSubscriptionCountChanged = onSubscriptionCountChanged }
+        if let channel = channel as? PusherPresenceChannel {
+            if let onMemberAdded { channel.onMemberAdded = onMemberAdded }
+            if let onMemberRemoved { channel.onMemberRemoved = onMemberRemoved }
+        }
         return channel
+    }
+
+    /// Subscribes to a presence channel, as
+    /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
+    ///
+    /// Where the name is not that of a presence channel nothing is subscribed: the channel that is returned stays empty,
+    /// and its ``PusherChannel/subscribed()`` throws.
+    @preconcurrency @discardableResult
+    public func subscribeToPresenceChannel(
+        channelName: String,
+        auth: PusherAuth? = nil,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
+    ) -> PusherPresenceChannel {
+        let channel = subscribePresence(
+            channelName,
+            auth: auth,
+            onMemberAdded: onMemberAdded,
+            onMemberRemoved: onMemberRemoved,
+            onSubscriptionCountChanged: onSubscriptionCountChanged
+        )
+        if let channel { return channel }
+        return engine.step { state, now in
+            let error = SubscriptionError(
+                .invalidChannelName,
+                channelName: channelName,
+                "\(String(reflecting: String(channelName.prefix(200)))) is no presence channel: its name does not begin with presence-"
+            )
+            let id = state.machine.refuseChannel(error, into: &state.pending)
+            return PusherPresenceChannel(name: channelName, id: id, engine: engine, fault: error)
+        }
+    }
+
+    private func subscribePresence(
+        _ channelName: String,
+        auth: PusherAuth?,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)?,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+    ) -> PusherPresenceChannel? {
+        guard PusherChannelType.isPresenceChannel(name: channelName) else { return nil }
+        let channel = subscribe(
+            channelName,
+            auth: auth,
+            onMemberAdded: onMemberAdded,
+            onMemberRemoved: onMemberRemoved,
+            onSubscriptionCountChanged: onSubscriptionCountChanged
+        )
+        return channel as? PusherPresenceChannel
+    }
+
+    private static func makeChannel(
+        _ name: String,
+        _ id: ChannelID,
+        _ engine: ClientEngine,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)?,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+    ) -> PusherChannel {
+        guard PusherChannelType.isPresenceChannel(name: name) else {
+            return PusherChannel(
+                name: name,
+                id: id,
+                engine: engine,
+                onSubscriptionCountChanged: onSubscriptionCountChanged
+            )
+        }
+        return PusherPresenceChannel(
+            name: name,
+            id: id,
+            engine: engine,
+            onMemberAdded: onMemberAdded,
+            onMemberRemoved: onMemberRemoved,
+            onSubscriptionCountChanged: onSubscriptionCountChanged
+        )
     }
 
     /// Ends the subscription to a channel, in whatever state it is. After it has returned, on the callback queue, nothing
@@ -125,9 +226,21 @@ public final class Pusher: Sendable {
         for channel in channels { channel.finish() }
     }
 
-    /// The same as ``subscribe(_:onSubscriptionCountChanged:)``, with a label.
+    /// The same as ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``, with a label.
     @discardableResult
     public func subscribe(channelName: String) -> PusherChannel { subscribe(channelName) }
+
+    // MARK: The user
+
+    /// Signs the user in, now or as soon as there is a connection, and again after each loss: see
+    /// ``PusherClientOptions/userAuthMethod``. Where the user is signed in already it does nothing.
+    ///
+    /// What goes wrong is reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome, use
+    /// ``signedIn()``. The protocol has no way to sign out but to ``disconnect()``; and the next connection signs in
+    /// again.
+    public func signIn() {
+        engine.step { state, now in state.machine.signIn(now: now, into: &state.pending) }
+    }
 
     // MARK: Events of all channels
 

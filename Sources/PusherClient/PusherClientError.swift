@@ -51,8 +51,6 @@ extension PusherClientError.Code {
     public static let invalidOption = Self(rawValue: "invalidOption")
     /// The channel name breaks the server's rules.
     public static let invalidChannelName = Self(rawValue: "invalidChannelName")
-    /// This version cannot subscribe to channels of that kind.
-    public static let unsupportedChannel = Self(rawValue: "unsupportedChannel")
 
     /// The host name could not be resolved.
     public static let nameResolutionFailed = Self(rawValue: "nameResolutionFailed")
@@ -94,6 +92,33 @@ extension PusherClientError.Code {
     public static let subscriptionRefused = Self(rawValue: "subscriptionRefused")
     /// The channel was unsubscribed, or is not one that the client knows.
     public static let unsubscribed = Self(rawValue: "unsubscribed")
+
+    /// The authorization of a channel, or of the user, could not be had; the cause says why.
+    public static let authorizationFailed = Self(rawValue: "authorizationFailed")
+    /// The authorization of a channel cannot be used.
+    public static let invalidAuthorization = Self(rawValue: "invalidAuthorization")
+    /// An event of an encrypted channel could not be decrypted; the message says why.
+    public static let decryptionFailed = Self(rawValue: "decryptionFailed")
+
+    /// The name of a client event does not begin with `client-`, or is too long.
+    public static let invalidEventName = Self(rawValue: "invalidEventName")
+    /// Client events go out on private and presence channels only, and not on encrypted ones.
+    public static let clientEventsNotAllowed = Self(rawValue: "clientEventsNotAllowed")
+    /// The data of a client event is not what JSON can hold.
+    public static let invalidClientEventData = Self(rawValue: "invalidClientEventData")
+    /// The data of a client event is longer than ``PusherClientOptions/Limits-swift.struct/clientEventSize``.
+    public static let clientEventTooBig = Self(rawValue: "clientEventTooBig")
+    /// As many client events wait as ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` allows.
+    public static let clientEventQueueFull = Self(rawValue: "clientEventQueueFull")
+    /// The server rejected a client event (4301): too many in a second, too big, or switched off for the application.
+    public static let clientEventRejected = Self(rawValue: "clientEventRejected")
+    /// The channel is not subscribed at this moment.
+    public static let notSubscribed = Self(rawValue: "notSubscribed")
+
+    /// The user could not be signed in; the message and the cause say why.
+    public static let signInFailed = Self(rawValue: "signInFailed")
+    /// The server did not answer the sign-in in time.
+    public static let signInTimedOut = Self(rawValue: "signInTimedOut")
 
     /// A consumer was too slow, and events were dropped.
     public static let eventsDropped = Self(rawValue: "eventsDropped")

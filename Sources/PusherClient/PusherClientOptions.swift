@@ -1,12 +1,27 @@
 public import Dispatch
 public import Foundation
 public import Logging
+import NIOConcurrencyHelpers
 
-/// How a ``Pusher`` connects and behaves. The options do not change once they are made.
+/// How a ``Pusher`` connects and behaves. But for ``authMethod`` the options do not change once they are made.
 ///
 /// Values that cannot be used do not trap: the client that gets them makes no attempt, and `connected()` and the
 /// delegate say what is wrong with which.
 public final class PusherClientOptions: Sendable {
+    /// How private, presence and encrypted channels are authorized. It can be changed at any time; authorizations that
+    /// are begun after it use the new one.
+    public var authMethod: AuthMethod {
+        get { authMethodBox.withLockedValue { $0 } }
+        set {
+            // The old one is released outside the lock: what it owns may call back.
+            _ = authMethodBox.withLockedValue { method in
+                defer { method = newValue }
+                return method
+            }
+        }
+    }
+    private let authMethodBox: NIOLockedValueBox<AuthMethod>
+
     /// Whether a lost connection is made again. Where it is false, no loss of any kind leads to an attempt.
     public let autoReconnect: Bool
     /// The host name.
@@ -24,10 +39,17 @@ public final class PusherClientOptions: Sendable {
     /// Of no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
     public let attemptToReturnJSONObject: Bool
 
+    /// How ``Pusher/signIn()`` finds out who the user is.
+    public let userAuthMethod: UserAuthMethod
     /// How long things may take.
     public let timeouts: Timeouts
-    /// When to try again.
+    /// When to try to connect again.
     public let retryPolicy: any RetryPolicy
+    /// When to ask for an authorization again, where that can help: after transport errors, timeouts, and the HTTP
+    /// statuses 408, 429 and 5xx. How often is for ``Limits-swift.struct/authorizationTries``.
+    public let authorizationRetryPolicy: any RetryPolicy
+    /// How the data of client events is written.
+    public let clientEventEncoding: ClientEventEncoding
     /// Which certificates are trusted.
     public let tls: TLSOptions
     /// Additional headers of the WebSocket upgrade.
@@ -45,6 +67,7 @@ public final class PusherClientOptions: Sendable {
     /// Makes options. All have a default.
     ///
     /// - Parameters:
+    ///   - authMethod: How private, presence and encrypted channels are authorized. Default: not at all.
     ///   - attemptToReturnJSONObject: Of no effect.
     ///   - autoReconnect: Whether a lost connection is made again. Default: true.
     ///   - host: The server. Default: ``PusherHost/defaultHost``.
@@ -53,8 +76,12 @@ public final class PusherClientOptions: Sendable {
     ///   - useTLS: Whether the connection is encrypted. Default: true.
     ///   - activityTimeout: The longest silence, in seconds, before the server is asked for a sign of life. The shorter
     ///     of this and the server's holds. Default: 120.
+    ///   - userAuthMethod: How the user signs in. Default: not at all.
     ///   - timeouts: How long things may take.
-    ///   - retryPolicy: When to try again. Default: exponential with full jitter, without end.
+    ///   - retryPolicy: When to try to connect again. Default: exponential with full jitter, without end.
+    ///   - authorizationRetryPolicy: When to ask for an authorization again. Default: exponential with full jitter, from
+    ///     0.5 s up to 5 s.
+    ///   - clientEventEncoding: How the data of client events is written. Default: as JSON.
     ///   - tls: Which certificates are trusted. Default: those that the system trusts.
     ///   - headers: Additional headers of the WebSocket upgrade. Default: none.
     ///   - subprotocol: The WebSocket subprotocol that is offered. Default: none.
@@ -64,6 +91,7 @@ public final class PusherClientOptions: Sendable {
     ///     outage, refusals, subscriptions that fail, a client that is released while it is in use, callbacks that wait
     ///     for a queue that does not run, and events that were dropped.
     public init(
+        authMethod: AuthMethod = .noMethod,
         attemptToReturnJSONObject: Bool = true,
         autoReconnect: Bool = true,
         host: PusherHost = .defaultHost,
@@ -71,8 +99,11 @@ public final class PusherClientOptions: Sendable {
         path: String? = nil,
         useTLS: Bool = true,
         activityTimeout: TimeInterval? = nil,
+        userAuthMethod: UserAuthMethod = .noMethod,
         timeouts: Timeouts = Timeouts(),
         retryPolicy: any RetryPolicy = .exponential,
+        authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5)),
+        clientEventEncoding: ClientEventEncoding = .json,
         tls: TLSOptions = TLSOptions(),
         headers: [String: String] = [:],
         subprotocol: String? = nil,
@@ -80,6 +111,10 @@ public final class PusherClientOptions: Sendable {
         callbackQueue: CallbackQueue = .main,
         logger: Logger? = nil
     ) {
+        authMethodBox = NIOLockedValueBox(authMethod)
+        self.userAuthMethod = userAuthMethod
+        self.authorizationRetryPolicy = authorizationRetryPolicy
+        self.clientEventEncoding = clientEventEncoding
         self.attemptToReturnJSONObject = attemptToReturnJSONObject
         self.autoReconnect = autoReconnect
         self.host = host.stringValue
@@ -116,6 +151,10 @@ extension PusherClientOptions {
         public var pong: Duration
         /// For the answer to a subscription. Default: 10 s.
         public var subscription: Duration
+        /// For the answer of an authorizer, each time it is asked. Default: 10 s.
+        public var authorization: Duration
+        /// For the answer to a sign-in. Default: 10 s.
+        public var signIn: Duration
         /// For the server's part of the closing handshake, after `disconnect()`. Default: 2 s.
         public var closing: Duration
         /// That a connection must have held, for the back-off to start anew after it; zero for any. Default: 10 s.
@@ -127,6 +166,8 @@ extension PusherClientOptions {
             unavailable: Duration = .seconds(10),
             pong: Duration = .seconds(30),
             subscription: Duration = .seconds(10),
+            authorization: Duration = .seconds(10),
+            signIn: Duration = .seconds(10),
             closing: Duration = .seconds(2),
             backOffReset: Duration = .seconds(10)
         ) {
@@ -134,6 +175,8 @@ extension PusherClientOptions {
             self.unavailable = unavailable
             self.pong = pong
             self.subscription = subscription
+            self.authorization = authorization
+            self.signIn = signIn
             self.closing = closing
             self.backOffReset = backOffReset
         }
@@ -151,17 +194,55 @@ extension PusherClientOptions {
         /// Changes of state and outcomes of subscriptions are never dropped.
         /// Default: 65,536.
         public var pendingCallbacks: Int
+        /// How many authorizations are asked for at once. Default: 16; a ``BatchAuthorizer`` says for itself how many
+        /// it takes in one request.
+        public var authorizationsAtOnce: Int
+        /// How often an authorization is asked for before it has failed, where asking again can help. Default: 3.
+        public var authorizationTries: Int
+        /// The largest answer to an authorization request, in bytes. Default: 1 MiB.
+        public var authorizationResponseSize: Int
+        /// The client events of a channel that may wait for its subscription, or for the server's limit. Default: 100.
+        public var queuedClientEvents: Int
+        /// The most client events that go out in a second, over all channels; those beyond wait. Nil for no bound.
+        /// Default: 10, which is what the hosted service allows a connection.
+        public var clientEventsPerSecond: Int?
+        /// The longest data of a client event, in bytes. Default: 10,240, which is what the hosted service allows.
+        public var clientEventSize: Int
+        /// The events of an encrypted channel that may wait for its key. When more come, the oldest fails. Default: 1,000.
+        public var heldEncryptedEvents: Int
 
         /// Makes limits.
         public init(
             messageSize: Int = 16 * 1_024 * 1_024,
             sequenceBuffer: Int = 65_536,
-            pendingCallbacks: Int = 65_536
+            pendingCallbacks: Int = 65_536,
+            authorizationsAtOnce: Int = 16,
+            authorizationTries: Int = 3,
+            authorizationResponseSize: Int = 1_024 * 1_024,
+            queuedClientEvents: Int = 100,
+            clientEventsPerSecond: Int? = 10,
+            clientEventSize: Int = 10_240,
+            heldEncryptedEvents: Int = 1_000
         ) {
             self.messageSize = messageSize
             self.sequenceBuffer = sequenceBuffer
             self.pendingCallbacks = pendingCallbacks
+            self.authorizationsAtOnce = authorizationsAtOnce
+            self.authorizationTries = authorizationTries
+            self.authorizationResponseSize = authorizationResponseSize
+            self.queuedClientEvents = queuedClientEvents
+            self.clientEventsPerSecond = clientEventsPerSecond
+            self.clientEventSize = clientEventSize
+            self.heldEncryptedEvents = heldEncryptedEvents
         }
+    }
+
+    /// How the data of a client event is written.
+    public enum ClientEventEncoding: Hashable, Sendable {
+        /// As a JSON value: an object stays an object. What pusher-js and PusherSwift send.
+        case json
+        /// As a string with the JSON text inside; a string stays as it is. For servers and receivers that expect it.
+        case string
     }
 
     /// Where callbacks run: bound closures, the delegate's methods, the `on…` closures. Async sequences never pass

@@ -78,6 +78,19 @@ public final class PusherConnection: Sendable {
         }
     }
 
+    /// Says who subscribes to a presence channel, where ``AuthMethod/inline(secret:)`` signs for it. Called on a
+    /// background queue, for each authorization. Without it the socket id stands in for a user id.
+    @preconcurrency public var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? {
+        get { engine.read { $0.userDataFetcher } }
+        set {
+            // The old one is released outside the lock: what it owns may call back.
+            _ = engine.update { state in
+                defer { state.userDataFetcher = newValue }
+                return state.userDataFetcher
+            }
+        }
+    }
+
     /// Connects. See ``Pusher/connect()``.
     public func connect() {
         engine.step { state, now in state.machine.connect(now: now, into: &state.pending) }

@@ -18,9 +18,17 @@ public import Foundation
     /// - Parameters:
     ///   - name: The channel.
     ///   - response: The answer to the authorization request, where there was one.
-    ///   - data: The body of that answer.
-    ///   - error: What is wrong. The ``PusherClientError`` is under `NSUnderlyingErrorKey` of its `userInfo`.
+    ///   - data: The body of that answer, where it was a refusal.
+    ///   - error: What is wrong. The ``SubscriptionError`` is under `NSUnderlyingErrorKey` of its `userInfo`.
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?)
+    /// An event of an encrypted channel could not be decrypted, also with the channel's key asked for anew. The events
+    /// after it go on.
+    ///
+    /// - Parameters:
+    ///   - eventName: The event.
+    ///   - channelName: The channel.
+    ///   - data: The data as it came, encrypted. Why it cannot be read, ``Pusher/errors`` and the log say.
+    func failedToDecryptEvent(eventName: String, channelName: String, data: String?)
     /// The server reported an error, the connection failed, or the options or a name cannot be used.
     func receivedError(error: PusherError)
 }
@@ -34,6 +42,8 @@ extension PusherDelegate {
     public func subscribedToChannel(name: String) {}
     /// Does nothing.
     public func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {}
+    /// Does nothing.
+    public func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {}
     /// Does nothing.
     public func receivedError(error: PusherError) {}
 }

@@ -12,10 +12,13 @@ public final class PusherEvent: Sendable {
     public let data: String?
     /// The user who sent it: for client events on presence channels.
     public let userId: String?
+    /// Why the channel could not be subscribed: for the event `pusher:subscription_error`, else nil.
+    public let subscriptionError: SubscriptionError?
     private let isDataEncodedOnce: Bool
     private let unknownKeysText: String?
 
-    init(_ envelope: Envelope) {
+    init(_ envelope: Envelope, subscriptionError: SubscriptionError? = nil) {
+        self.subscriptionError = subscriptionError
         eventName = envelope.event
         channelName = envelope.channel
         data = envelope.data.text

@@ -71,7 +71,7 @@ public struct SubscriptionError: Error, Sendable {
     }
 
     /// The same error where only ``PusherClientError`` fits.
-    var clientError: PusherClientError {
+    package var clientError: PusherClientError {
         PusherClientError(
             PusherClientError.Code(rawValue: kind.rawValue),
             message,

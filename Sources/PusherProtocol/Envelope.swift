@@ -97,6 +97,17 @@ extension Envelope {
         return Envelope(event: EventName.unsubscribe, data: .json(writer.text))
     }
 
+    /// `pusher:signin`. `userData` goes out byte for byte as it was signed.
+    package static func signIn(auth: String, userData: String) -> Envelope {
+        var writer = JSONWriter()
+        writer.write(raw: #"{"auth":"#)
+        writer.write(string: auth)
+        writer.write(raw: #","user_data":"#)
+        writer.write(string: userData)
+        writer.write(raw: "}")
+        return Envelope(event: EventName.signIn, data: .json(writer.text))
+    }
+
     package static let ping = Envelope(event: EventName.ping, data: .json("{}"))
     package static let pong = Envelope(event: EventName.pong, data: .json("{}"))
 }

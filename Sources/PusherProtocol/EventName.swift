@@ -7,10 +7,18 @@ package enum EventName {
     package static let subscriptionCountInternal = "pusher_internal:subscription_count"
     package static let subscriptionErrorInternal = "pusher_internal:subscription_error"
     package static let cacheMiss = "pusher:cache_miss"
+    package static let memberAddedInternal = "pusher_internal:member_added"
+    package static let memberRemovedInternal = "pusher_internal:member_removed"
+    package static let signInSuccess = "pusher:signin_success"
+    package static let watchlistEvents = "pusher_internal:watchlist_events"
+    // What `watchlist_events` contains.
+    package static let online = "online"
+    package static let offline = "offline"
 
     // Client to server.
     package static let subscribe = "pusher:subscribe"
     package static let unsubscribe = "pusher:unsubscribe"
+    package static let signIn = "pusher:signin"
 
     // Both ways.
     package static let ping = "pusher:ping"
@@ -20,6 +28,9 @@ package enum EventName {
     package static let subscriptionSucceeded = "pusher:subscription_succeeded"
     package static let subscriptionError = "pusher:subscription_error"
     package static let subscriptionCount = "pusher:subscription_count"
+    package static let memberAdded = "pusher:member_added"
+    package static let memberRemoved = "pusher:member_removed"
+    package static let signInError = "pusher:signin_error"
 
     /// The longest event name that servers accept.
     package static let maximumLength = 200

@@ -46,6 +46,8 @@ public struct AuthorizationError: Error, Sendable {
     public var message: String
     /// The HTTP status of the answer, where there was one.
     public var httpStatus: Int?
+    /// The URL that was asked, without its query.
+    public var url: String?
     /// The header fields of the answer.
     public var httpHeaders: [String: String]
     /// The body of a refusal, cut to 10,000 characters; nil for answers of 2xx, which may hold signatures.
@@ -59,6 +61,7 @@ public struct AuthorizationError: Error, Sendable {
     public init(
         _ kind: Kind,
         _ message: String,
+        url: String? = nil,
         httpStatus: Int? = nil,
         httpHeaders: [String: String] = [:],
         body: String? = nil,
@@ -67,6 +70,7 @@ public struct AuthorizationError: Error, Sendable {
     ) {
         self.kind = kind
         self.message = message
+        self.url = url
         self.httpStatus = httpStatus
         self.httpHeaders = httpHeaders
         self.body = body
@@ -84,7 +88,8 @@ extension AuthorizationError.Kind: CustomStringConvertible {
 extension AuthorizationError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
-        left.kind == right.kind && left.message == right.message && left.httpStatus == right.httpStatus
+        left.kind == right.kind && left.message == right.message && left.url == right.url
+            && left.httpStatus == right.httpStatus
             && left.httpHeaders == right.httpHeaders && left.body == right.body && left.recovery == right.recovery
     }
 

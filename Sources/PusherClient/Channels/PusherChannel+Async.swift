@@ -11,11 +11,13 @@ extension PusherChannel {
     /// ```
     ///
     /// - Returns: The channel itself.
-    /// - Throws: ``PusherClientError`` where the name cannot be subscribed, the server refuses it or does not answer in
-    ///   time, the channel is unsubscribed meanwhile, or the connection ends for good otherwise than by
-    ///   ``Pusher/disconnect()``; `CancellationError` where the task is cancelled, which leaves the subscription as it is.
+    /// - Throws: ``SubscriptionError`` where the name cannot be subscribed, the channel cannot be authorized, the server
+    ///   refuses it or does not answer in time, or the channel is unsubscribed meanwhile; ``PusherClientError`` where the
+    ///   connection ends for good otherwise than by ``Pusher/disconnect()``; `CancellationError` where the task is
+    ///   cancelled, which leaves the subscription as it is.
     @discardableResult
     public func subscribed() async throws -> PusherChannel {
+        try checkKind()
         _ = try await engine.wait { [name, id] machine, waiter, _, effects in
             machine.awaitSubscription(waiter, to: name, id, into: &effects)
         }
@@ -45,6 +47,9 @@ extension PusherChannel {
     /// Says when the channel is subscribed again after a loss, and how long it was away, so that what was missed can be
     /// fetched.
     public var resubscriptions: EventSequence<Resubscription> { resubscribed.makeSequence() }
+
+    /// Says when the cache of a cache channel is empty: the current state has to be fetched from elsewhere.
+    public var cacheMisses: EventSequence<CacheMiss> { cacheMissed.makeSequence() }
 }
 
 /// The decoded data of events, one after the other. Ends as ``EventSequence`` does.

@@ -4,21 +4,27 @@ import PusherProtocol
 
 /// A channel that the application subscribed to: what is bound to it, and how its subscription stands.
 ///
-/// Made by ``Pusher/subscribe(_:onSubscriptionCountChanged:)``. It may be used from any thread. Holding it does not keep
-/// the connection open: ``Pusher`` alone does. After it is unsubscribed nothing is delivered to it any more;
-/// subscribing to the same name again makes a new one.
-public final class PusherChannel: Sendable {
+/// Made by ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``. It may be used from
+/// any thread. Holding it does not keep the connection open: ``Pusher`` alone does. After it is unsubscribed nothing is
+/// delivered to it any more; subscribing to the same name again makes a new one.
+///
+/// It is not made for subclassing: ``PusherPresenceChannel`` is the only subclass.
+// The compiler cannot check a class that has a subclass. This one and its subclass, which is final, hold nothing but
+// constants of Sendable types; nothing outside the module can add another.
+public class PusherChannel: @unchecked Sendable {
     /// The channel's name.
     public let name: String
     let id: ChannelID
     let engine: ClientEngine
     let sinks: SinkRegistry
     let resubscribed: Broadcast<Resubscription>
+    let cacheMissed: Broadcast<CacheMiss>
     private let closures: NIOLockedValueBox<Closures>
 
-    private struct Closures {
+    private struct Closures: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
         var onResubscribed: (@Sendable (Resubscription) -> Void)?
+        var onCacheMiss: (@Sendable () -> Void)?
     }
 
     init(
@@ -32,6 +38,7 @@ public final class PusherChannel: Sendable {
         self.engine = engine
         sinks = SinkRegistry(sequenceLimit: engine.limits.sequenceBuffer)
         resubscribed = Broadcast(limit: engine.limits.sequenceBuffer)
+        cacheMissed = Broadcast(limit: engine.limits.sequenceBuffer)
         closures = NIOLockedValueBox(Closures(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
@@ -49,6 +56,27 @@ public final class PusherChannel: Sendable {
     @preconcurrency public var onSubscriptionCountChanged: (@Sendable (Int) -> Void)? {
         get { closures.withLockedValue { $0.onSubscriptionCountChanged } }
         set { replace(\.onSubscriptionCountChanged, with: newValue) }
+    }
+
+    /// The authorization that the next subscription uses in place of ``PusherClientOptions/authMethod``, once: a signature
+    /// holds for one socket id. One that is set while there is a connection is for that connection, and is given up with
+    /// it. Nil where there is none, or it was used.
+    public var auth: PusherAuth? {
+        get {
+            guard let own = subscription?.ownAuthorization?.authorization else { return nil }
+            return PusherAuth(auth: own.auth, channelData: own.data, sharedSecret: own.sharedSecret)
+        }
+        set {
+            let authorization = newValue.map { Authorization($0) }
+            engine.update { $0.machine.setAuthorization(authorization, of: name, id) }
+        }
+    }
+
+    /// Called on the callback queue when the cache of a cache channel is empty: the current state has to be fetched from
+    /// elsewhere. Where it is not, the cached event comes as any other does.
+    public var onCacheMiss: (@Sendable () -> Void)? {
+        get { closures.withLockedValue { $0.onCacheMiss } }
+        set { replace(\.onCacheMiss, with: newValue) }
     }
 
     /// Called on the callback queue when the channel is subscribed again after a loss: what happened meanwhile was not
@@ -109,16 +137,22 @@ public final class PusherChannel: Sendable {
 
     // MARK: Inside
 
-    private var subscription: SubscriptionStateMachine? {
-        engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id ? $0 : nil }
+    /// Nil where the channel is unsubscribed.
+    var subscription: SubscriptionStateMachine? {
+        engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id && $0.isWanted ? $0 : nil }
     }
+
+    /// Throws where the object was never one of a subscription.
+    func checkKind() throws {}
 
     /// Nothing will be delivered any more, and what callbacks own is let go.
     func finish() {
         sinks.finish()
         resubscribed.finish()
+        cacheMissed.finish()
         onSubscriptionCountChanged = nil
         onResubscribed = nil
+        onCacheMiss = nil
     }
 
     private func replace<Value>(_ path: WritableKeyPath<Closures, Value>, with value: Value) {
@@ -144,6 +178,12 @@ public struct Resubscription: Hashable, Sendable {
     public let channelName: String
     /// How long it was not subscribed. Events of that time were not delivered.
     public let away: Duration
+}
+
+/// A cache channel was subscribed, and the server has no event for it.
+public struct CacheMiss: Hashable, Sendable {
+    /// The channel.
+    public let channelName: String
 }
 
 /// What a channel's name says about it, in PusherSwift's terms.

@@ -19,6 +19,9 @@ public final class PusherChannels: Sendable {
     public func find(name: String) -> PusherChannel? {
         engine.read { $0.channel(named: name) }
     }
+
+    /// The presence channel of that name; nil where it is not subscribed to, or is none.
+    public func findPresence(name: String) -> PusherPresenceChannel? { find(name: name) as? PusherPresenceChannel }
 }
 
 extension ClientEngine.State {

@@ -14,7 +14,9 @@ extension ClientStateMachine {
             return receivedBeforeHandshake(envelope, on: id, now: now, into: &effects)
         }
         liveness.activity(now: now, into: &effects)
-        guard EventName.isProtocolEvent(envelope.event) else { return deliver(envelope, into: &effects) }
+        guard EventName.isProtocolEvent(envelope.event) else {
+            return deliver(envelope, now: now, into: &effects)
+        }
 
         switch envelope.event {
         case EventName.ping:
@@ -29,9 +31,19 @@ extension ClientStateMachine {
             subscriptionCountChanged(envelope, into: &effects)
         case EventName.subscriptionError, EventName.subscriptionErrorInternal:
             subscriptionRefused(envelope, now: now, into: &effects)
+        case EventName.memberAddedInternal:
+            memberAdded(envelope, into: &effects)
+        case EventName.memberRemovedInternal:
+            memberRemoved(envelope, into: &effects)
+        case EventName.cacheMiss:
+            cacheMissed(envelope, into: &effects)
+        case EventName.signInSuccess:
+            signInSucceeded(envelope, now: now, into: &effects)
+        case EventName.watchlistEvents:
+            watchlistChanged(envelope, into: &effects)
         default:
             // Internal events that this version does not know are no user's business.
-            if !EventName.isInternalEvent(envelope.event) { deliver(envelope, into: &effects) }
+            if !EventName.isInternalEvent(envelope.event) { deliver(envelope, now: now, into: &effects) }
         }
     }
 
@@ -96,16 +108,33 @@ extension ClientStateMachine {
     ) {
         let message = ServerErrorMessage(envelope.data)
         connection.noteReported(code: message.code)
+        if message.isClientEventRejection {
+            return clientEventRejected(message, named: envelope.channel, into: &effects)
+        }
+        if isAboutSignIn(message, named: envelope.channel) {
+            return failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
+        }
         let name = channelAtFault(message, named: envelope.channel)
-        if let name, message.isExistingSubscription {
+        if let name, message.isExistingSubscription, subscriptions[name]?.isPending == true {
             // What was asked for is so already: the server has not yet seen, or has lost, the end of an older one.
-            let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
-            return subscriptionSucceeded(success, on: attempt, now: now, into: &effects)
+            guard subscriptions[name]?.roster != nil, subscriptions[name]?.isWanted == true else {
+                let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
+                return subscriptionSucceeded(success, on: attempt, now: now, into: &effects)
+            }
+            if startOver(name, now: now, into: &effects) { return }
         }
         effects.append(.report(message.clientError(channelName: name ?? envelope.channel)))
         guard let name else { return }
-        let error = message.clientError(.subscriptionRefused, channelName: name)
-        failSubscription(name, error, event: nil, now: now, into: &effects)
+        let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
+        failSubscription(name, error, now: now, into: &effects)
+    }
+
+    /// A sign-in that is refused has no name either.
+    private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
+        guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
+        if message.concernsSignIn { return true }
+        let pending = subscriptions.values.filter(\.isPending).map(\.name)
+        return pending.isEmpty && message.code != 4200 && !message.isMissingSubscription
     }
 
     /// The pending subscription that an error is about (protocol clause 6.2): the one it names in its envelope, the one
@@ -117,16 +146,28 @@ extension ClientStateMachine {
         let pending = subscriptions.values.filter(\.isPending).map(\.name)
         if let named = message.channelNamed(among: pending) { return named }
         return message.canRefuseSubscription && !message.isExistingSubscription && pending.count == 1
-            ? pending.first : nil
+            && !signIn.isAwaitingServer ? pending.first : nil
     }
 
     // MARK: Events
 
-    private mutating func deliver(_ envelope: Envelope, into effects: inout [Effect]) {
+    private mutating func deliver(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         guard let name = envelope.channel else { return effects.append(.deliver(nil, envelope)) }
         // An event may still come for a channel that was just unsubscribed.
-        guard let subscription = subscriptions[name], subscription.isWanted else { return }
-        effects.append(.deliver(subscription.id, envelope))
+        guard let subscription = subscriptions[name], subscription.isWanted else {
+            return receivedForUser(envelope, into: &effects)
+        }
+        if subscription.decryption != nil, !EventName.isProtocolEvent(envelope.event) {
+            let limit = configuration.heldEncryptedEvents
+            decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
+        } else {
+            effects.append(.deliver(subscription.id, envelope))
+        }
+    }
+
+    private func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isWanted else { return }
+        effects.append(.cacheMissed(subscription.id, envelope))
     }
 
     private mutating func subscriptionCountChanged(_ envelope: Envelope, into effects: inout [Effect]) {

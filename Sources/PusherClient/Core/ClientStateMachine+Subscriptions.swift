@@ -11,38 +11,64 @@ extension ClientStateMachine {
         package var isNew: Bool
     }
 
-    package mutating func subscribe(_ name: String, now: Instant, into effects: inout [Effect]) -> SubscribeResult {
+    package mutating func subscribe(
+        _ name: String,
+        auth: Authorization? = nil,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> SubscribeResult {
         catchUp(now: now, into: &effects)
         if var subscription = subscriptions[name] {
-            if subscription.isWanted {
-                sendSubscribe(name, now: now, into: &effects)
-                return SubscribeResult(id: subscription.id, isNew: false)
+            let isNew = !subscription.isWanted
+            if isNew {
+                subscription.reinstate(as: ChannelID(rawValue: nextSerial()))
+                subscriptions[name] = subscription
             }
-            subscription.reinstate(as: ChannelID(rawValue: nextSerial()))
-            subscriptions[name] = subscription
-            return SubscribeResult(id: subscription.id, isNew: true)
+            if let auth { setAuthorization(auth, of: name, subscription.id) }
+            beginSubscription(to: name, now: now, into: &effects)
+            return SubscribeResult(id: subscription.id, isNew: isNew)
         }
         let id = ChannelID(rawValue: nextSerial())
         if let error = Self.reasonNotToSubscribe(name) {
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id, phase: .invalid(error))
-            effects.append(.subscriptionFailed(id, error, Self.failureEvent(name, error)))
+            effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
         } else {
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id)
-            sendSubscribe(name, now: now, into: &effects)
+            setAuthorization(auth, of: name, id)
+            beginSubscription(to: name, now: now, into: &effects)
         }
         return SubscribeResult(id: id, isNew: true)
+    }
+
+    /// A channel object that never was one of a subscription.
+    package mutating func refuseChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
+        effects.append(.report(error.clientError))
+        return ChannelID(rawValue: nextSerial())
+    }
+
+    /// Hands over an authorization that the application made, for the connection that stands, or else for the next one.
+    package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
+        guard subscriptions[name]?.id == id else { return }
+        subscriptions[name]?.ownAuthorization = authorization.map { authorization in
+            .init(authorization: authorization, socketID: connection.session?.socketID)
+        }
     }
 
     package mutating func unsubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.isWanted else { return }
-        let error = PusherClientError(.unsubscribed, "the channel \(name) was unsubscribed", channelName: name)
-        failWaiters(of: name, error, into: &effects)
+        let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) was unsubscribed")
+        failWaiters(of: name, .subscriptionFailed(error), into: &effects)
+        dropClientEvents(of: subscription.id, into: &effects)
         effects.append(.retired(subscription.id))
-        let (action, mustStay) = subscription.unsubscribe()
+        let authorizations = subscription.authorizations
+        let farewell = subscription.unsubscribe()
         subscription.waiters = []
-        subscriptions[name] = mustStay ? subscription : nil
-        send(action, for: name, into: &effects)
+        subscriptions[name] = farewell == .later ? subscription : nil
+        for id in authorizations { self.authorizations.cancel(id, configuration, into: &effects) }
+        if farewell == .unsubscribe, let session = connection.session {
+            effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+        }
     }
 
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
@@ -55,20 +81,15 @@ extension ClientStateMachine {
     }
 
     /// Why a channel of that name can never be subscribed; nil where it can.
-    private static func reasonNotToSubscribe(_ name: String) -> PusherClientError? {
+    private static func reasonNotToSubscribe(_ name: String) -> SubscriptionError? {
         do {
-            let kind = try ChannelName(name).kind
-            guard kind.requiresAuthorization else { return nil }
-            return PusherClientError(
-                .unsupportedChannel,
-                "\(name) needs an authorization, and this version subscribes to public channels only",
-                channelName: name
-            )
+            _ = try ChannelName(name)
+            return nil
         } catch {
-            return PusherClientError(
+            return SubscriptionError(
                 .invalidChannelName,
-                "\(String(reflecting: name)) cannot be subscribed: \(error)",
-                channelName: name
+                channelName: name,
+                "\(String(reflecting: String(name.prefix(ChannelName.maximumLength)))) cannot be subscribed: \(error)"
             )
         }
     }
@@ -81,7 +102,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let name = envelope.channel else { return }
+        guard let name = envelope.channel, !name.utf8.starts(with: SignedInUser.channelPrefix.utf8) else { return }
         if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
             // It was given up while the server made up its mind.
             subscriptions[name] = nil
@@ -98,14 +119,19 @@ extension ClientStateMachine {
     ) -> Bool {
         guard var subscription = subscriptions[name], subscription.isWanted else { return false }
         let (isNews, away) = subscription.succeeded(now: now)
-        guard isNews else { return true }
+        guard isNews else {
+            if subscription.roster != nil { replaceMembers(of: name, envelope, into: &effects) }
+            return true
+        }
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
         var event = envelope
         event.event = EventName.subscriptionSucceeded
+        if subscription.roster != nil { replaceMembers(of: name, envelope, into: &effects) }
         effects.append(.subscribed(subscription.id, event, away: away))
         for waiter in waiters { effects.append(.resume(waiter, .done)) }
+        sendClientEvents(now: now, into: &effects)
         return true
     }
 
@@ -113,28 +139,27 @@ extension ClientStateMachine {
     mutating func subscriptionRefused(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         let value = envelope.data.value
         let message = value?["error"]?.string.map(ServerErrorMessage.presentable) ?? "the server gave no reason"
-        let error = PusherClientError(
-            .subscriptionRefused,
+        let error = SubscriptionError(
+            .refused,
+            channelName: envelope.channel ?? "",
             message,
-            serverCode: value?["status"]?.integer,
-            channelName: envelope.channel
+            serverCode: value?["status"]?.integer
         )
         guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
-            return effects.append(.report(error))
+            var report = error.clientError
+            report.channelName = envelope.channel
+            return effects.append(.report(report))
         }
-        var event = envelope
-        event.event = EventName.subscriptionError
-        failSubscription(name, error, event: event, now: now, into: &effects)
+        failSubscription(name, error, now: now, into: &effects)
     }
 
     mutating func failSubscription(
         _ name: String,
-        _ error: PusherClientError,
-        event: Envelope?,
+        _ error: SubscriptionError,
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard var subscription = subscriptions[name], subscription.isPending else { return }
+        guard var subscription = subscriptions[name] else { return }
         guard subscription.isWanted else {
             subscriptions[name] = nil
             return
@@ -143,49 +168,73 @@ extension ClientStateMachine {
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
-        effects.append(.subscriptionFailed(subscription.id, error, event ?? Self.failureEvent(name, error)))
-        for waiter in waiters { effects.append(.resume(waiter, .failed(error))) }
+        decrypt(name, now: now, into: &effects) { $0.subscriptionFailed(error) }
+        effects.append(.subscriptionFailed(subscription.id, error, Self.failureEvent(error)))
+        for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
     }
 
-    /// `pusher:subscription_error` as the client itself makes it: its data has the members that pusher-js gives it.
-    private static func failureEvent(_ name: String, _ error: PusherClientError) -> Envelope {
-        var data: [String: JSONValue] = ["type": .string(error.code.rawValue), "error": .string(error.message)]
-        if let status = error.serverCode { data["status"] = .integer(status) }
+    /// `pusher:subscription_error` as the client makes it: its data has the members that pusher-js gives it.
+    private static func failureEvent(_ error: SubscriptionError) -> Envelope {
+        var data: [String: JSONValue] = ["type": .string(error.eventType), "error": .string(error.message)]
+        if let status = error.httpStatus ?? error.serverCode { data["status"] = .integer(status) }
         return Envelope(
             event: EventName.subscriptionError,
-            channel: name,
+            channel: error.channelName,
             data: .string(JSONValue.object(data).jsonText)
         )
     }
 
     // MARK: Sending
 
-    mutating func sendSubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {
-        guard var subscription = subscriptions[name] else { return }
-        let deadline = connection.session.map { _ in now + configuration.timeouts.subscription }
-        let action = subscription.subscribe(deadline: deadline)
-        guard action != .none else { return }
+    /// Subscribes, or asks for what that takes, where there is a connection and nothing is under way.
+    mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
+        guard let session = connection.session, var subscription = subscriptions[name], subscription.canBegin else {
+            return
+        }
+        guard subscription.kind.requiresAuthorization else {
+            return sendSubscription(to: name, nil, now: now, into: &effects)
+        }
+        let own = subscription.takeOwnAuthorization(socketID: session.socketID)
+        if let own {
+            subscriptions[name] = subscription
+            return subscriptionAuthorized(name, .success(own), now: now, into: &effects)
+        }
+        let id = beginAuthorization(of: .channel(name), socketID: session.socketID, now: now, into: &effects)
+        subscription.phase = .authorizing(id)
         subscriptions[name] = subscription
-        send(action, for: name, into: &effects)
-        setSubscriptionTimer(after: configuration.timeouts.subscription, into: &effects)
     }
 
-    private func send(
-        _ action: SubscriptionStateMachine.Action,
-        for name: String,
+    mutating func sendSubscription(
+        to name: String,
+        _ authorization: Authorization?,
+        now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let attempt = connection.session?.attempt else { return }
-        switch action {
-        case .none: break
-        case .subscribe: effects.append(.send(attempt, .subscribe(channel: name)))
-        case .unsubscribe: effects.append(.send(attempt, .unsubscribe(channel: name)))
-        }
+        guard let session = connection.session else { return }
+        let wait = configuration.timeouts.subscription
+        subscriptions[name]?.phase = .subscribing(deadline: now + wait, authorization)
+        let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
+        effects.append(.send(session.attempt, message))
+        setSubscriptionTimer(after: wait, into: &effects)
     }
 
-    mutating func failWaiters(of name: String, _ error: PusherClientError, into effects: inout [Effect]) {
-        for waiter in subscriptions[name]?.waiters ?? [] { effects.append(.resume(waiter, .failed(error))) }
+    /// The server has a subscription that this client knows nothing of. A presence channel has no members then: it is
+    /// ended, and begun anew. False where that was done already.
+    mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
+        guard var subscription = subscriptions[name], let session = connection.session, !subscription.hasStartedOver,
+            case .subscribing(_, let authorization) = subscription.phase
+        else { return false }
+        subscription.hasStartedOver = true
+        subscriptions[name] = subscription
+        effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+        sendSubscription(to: name, authorization, now: now, into: &effects)
+        return true
+    }
+
+    mutating func failWaiters(of name: String, _ outcome: WaiterOutcome, into effects: inout [Effect]) {
+        guard let waiters = subscriptions[name]?.waiters, !waiters.isEmpty else { return }
         subscriptions[name]?.waiters = []
+        for waiter in waiters { effects.append(.resume(waiter, outcome)) }
     }
 
     // MARK: The subscription timeout, and loss
@@ -196,14 +245,16 @@ extension ClientStateMachine {
         for subscription in overdue {
             let name = subscription.name
             let wasWanted = subscription.isWanted
-            let error = PusherClientError(
-                .subscriptionTimedOut,
-                "the server did not answer the subscription to \(name) within \(configuration.timeouts.subscription)",
-                channelName: name
+            let error = SubscriptionError(
+                .timedOut,
+                channelName: name,
+                "the server did not answer the subscription to \(name) within \(configuration.timeouts.subscription)"
             )
-            failSubscription(name, error, event: nil, now: now, into: &effects)
+            failSubscription(name, error, now: now, into: &effects)
             // Where the server was only slow, it must not keep a subscription that nobody has.
-            if !wasWanted { send(.unsubscribe, for: name, into: &effects) }
+            if !wasWanted, let session = connection.session {
+                effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+            }
         }
         if let oldest = subscriptions.values.compactMap(\.deadline).min() {
             setSubscriptionTimer(after: oldest - now, into: &effects)
@@ -219,6 +270,7 @@ extension ClientStateMachine {
         effects.append(.schedule(timer, after: wait))
     }
 
+    /// The connection is gone, and with it all that was made for it.
     mutating func loseSubscriptions(now: Instant, into effects: inout [Effect]) {
         for (name, subscription) in subscriptions {
             if subscription.isWanted {
@@ -230,6 +282,16 @@ extension ClientStateMachine {
         if let timer = subscriptionTimer {
             effects.append(.cancel(timer))
             subscriptionTimer = nil
+        }
+    }
+}
+
+extension SubscriptionError {
+    /// The `type` that pusher-js and the servers give such an error.
+    fileprivate var eventType: String {
+        switch kind {
+        case .authorizationFailed, .invalidAuthorization, .refused: "AuthError"
+        default: kind.rawValue
         }
     }
 }

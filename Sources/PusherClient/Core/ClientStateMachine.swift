@@ -10,6 +10,11 @@ package struct ClientStateMachine: Hashable, Sendable {
     package internal(set) var connection = ConnectionStateMachine()
     package internal(set) var liveness = LivenessStateMachine()
     package internal(set) var subscriptions: [String: SubscriptionStateMachine] = [:]
+    package internal(set) var authorizations = AuthorizationStateMachine()
+    package internal(set) var signIn = SignInStateMachine()
+    package internal(set) var clientEvents = ClientEventQueue()
+    /// Calls that wait for a client event to be written.
+    var sendWaiters: Set<WaiterID> = []
     /// One timer for all subscriptions that are under way: it is set for the oldest.
     var subscriptionTimer: TimerID?
     var connectionWaiters: [WaiterID] = []
@@ -50,10 +55,14 @@ package struct ClientStateMachine: Hashable, Sendable {
         isReleased = true
         let error = Self.released
         for subscription in wantedSubscriptions {
-            failWaiters(of: subscription.name, error, into: &effects)
+            failWaiters(of: subscription.name, .failed(error), into: &effects)
+            dropClientEvents(of: subscription.id, into: &effects)
             effects.append(.retired(subscription.id))
         }
         subscriptions = [:]
+        for waiter in signIn.takeWaiters() + sendWaiters { effects.append(.resume(waiter, .failed(error))) }
+        signIn = SignInStateMachine()
+        sendWaiters = []
         // Nobody is left who could wait for the closing handshake.
         for waiter in disconnectionWaiters + endWaiters { effects.append(.resume(waiter, .done)) }
         disconnectionWaiters = []
@@ -101,6 +110,15 @@ package struct ClientStateMachine: Hashable, Sendable {
             guard subscriptionTimer == id else { return }
             subscriptionTimer = nil
             endOverdueSubscriptions(now: now, into: &effects)
+        case .authorization:
+            let outcome = authorizations.timerFired(id, configuration, now: now, into: &effects)
+            settle(outcome, now: now, into: &effects)
+        case .signIn:
+            signInTimedOut(id, now: now, into: &effects)
+        case .clientEvents:
+            guard clientEvents.timer == id else { return }
+            clientEvents.timer = nil
+            sendClientEvents(now: now, into: &effects)
         }
     }
 
@@ -110,8 +128,14 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        connection.retryDecided(question, delay: delay, configuration, now: now, into: &effects)
-        settleConnectionWaiters(into: &effects)
+        switch question.subject {
+        case .connection:
+            connection.retryDecided(question, delay: delay, configuration, now: now, into: &effects)
+            settleConnectionWaiters(into: &effects)
+        case .authorization:
+            let outcome = authorizations.retryDecided(question, delay: delay, configuration, into: &effects)
+            settle(outcome, now: now, into: &effects)
+        }
     }
 
     // MARK: Waiting calls
@@ -160,15 +184,15 @@ package struct ClientStateMachine: Hashable, Sendable {
             return effects.append(.resume(waiter, .failed(Self.released)))
         }
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
-            let error = PusherClientError(.unsubscribed, "the channel \(name) is unsubscribed", channelName: name)
-            return effects.append(.resume(waiter, .failed(error)))
+            let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) is unsubscribed")
+            return effects.append(.resume(waiter, .subscriptionFailed(error)))
         }
         switch subscription.phase {
         case .subscribed:
             effects.append(.resume(waiter, .done))
         case .failed(let error), .invalid(let error):
-            effects.append(.resume(waiter, .failed(error)))
-        case .idle, .subscribing:
+            effects.append(.resume(waiter, .subscriptionFailed(error)))
+        case .idle, .authorizing, .awaitingSignIn, .subscribing:
             if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
             subscription.waiters.append(waiter)
             subscriptions[name] = subscription
@@ -185,6 +209,10 @@ package struct ClientStateMachine: Hashable, Sendable {
             endWaiters.remove(at: index)
         } else if let (name, index) = subscriptionWaiter(waiter) {
             subscriptions[name]?.waiters.remove(at: index)
+        } else if let index = signIn.waiters.firstIndex(of: waiter) {
+            signIn.waiters.remove(at: index)
+        } else if sendWaiters.remove(waiter) != nil {
+            _ = clientEvents.remove { $0.waiter == waiter }
         } else {
             return
         }
@@ -261,13 +289,19 @@ package struct ClientStateMachine: Hashable, Sendable {
             into: &effects
         )
         settleConnectionWaiters(into: &effects)
-        for subscription in wantedSubscriptions { sendSubscribe(subscription.name, now: now, into: &effects) }
+        beginSignIn(now: now, into: &effects)
+        for subscription in wantedSubscriptions {
+            beginSubscription(to: subscription.name, now: now, into: &effects)
+        }
     }
 
     /// The connection does not stand any more: nothing may be left of what belonged to it.
     private mutating func connectionEnded(now: Instant, into effects: inout [Effect]) {
         if connection.session == nil {
             liveness.stop(into: &effects)
+            authorizations.cancelAll(into: &effects)
+            signIn.connectionLost(into: &effects)
+            loseClientEvents(into: &effects)
             loseSubscriptions(now: now, into: &effects)
         }
         settleConnectionWaiters(into: &effects)
@@ -305,6 +339,9 @@ package struct ClientStateMachine: Hashable, Sendable {
         connectionWaiters = []
         settleEndWaiters(into: &effects)
         guard let error = connection.failure else { return }
-        for subscription in wantedSubscriptions { failWaiters(of: subscription.name, error, into: &effects) }
+        for subscription in wantedSubscriptions {
+            failWaiters(of: subscription.name, .failed(error), into: &effects)
+        }
+        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .failed(error))) }
     }
 }

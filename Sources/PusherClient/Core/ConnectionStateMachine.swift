@@ -265,7 +265,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     mutating func nextQuestion() -> RetryQuestionID {
         serial += 1
-        return RetryQuestionID(rawValue: serial)
+        return RetryQuestionID(.connection, serial)
     }
 }
 

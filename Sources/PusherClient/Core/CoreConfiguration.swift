@@ -10,6 +10,18 @@ package struct CoreConfiguration: Hashable, Sendable {
     package var maximumRetries: Int?
     /// The longest wait before an attempt, whatever the policy says; nil for no bound.
     package var maximumRetryDelay: Duration? = .seconds(120)
+    /// How many authorizations may be asked for at once.
+    package var authorizationsAtOnce = 16
+    /// How often an authorization is asked for before it has failed.
+    package var authorizationTries = 3
+    /// How often the key of an encrypted channel is asked for again because of one event.
+    package static let keyRefreshTries = 2
+    /// How many events of an encrypted channel may wait for its key.
+    package var heldEncryptedEvents = 1_000
+    /// How many client events of a channel may wait to be sent.
+    package var queuedClientEvents = 100
+    /// The most client events that go out in a second; nil for no bound.
+    package var clientEventsPerSecond: Int? = 10
 
     package init(endpoint: Result<TransportRequest, PusherClientError>) {
         self.endpoint = endpoint

@@ -8,6 +8,9 @@ package enum Effect: Hashable, Sendable {
     case open(AttemptID, TransportRequest)
     /// Send a message on the socket.
     case send(AttemptID, Envelope)
+    /// Send a client event on the socket, and say when it is written:
+    /// ``ClientStateMachine/clientEventWritten(_:error:into:)``, where somebody waits for that.
+    case sendClientEvent(AttemptID, Envelope, WaiterID?)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
     /// End the socket at once; it is not heard of again.
@@ -24,6 +27,10 @@ package enum Effect: Hashable, Sendable {
 
     /// Ask the retry policy, and answer with ``ClientStateMachine/retryDecided(_:delay:now:into:)``.
     case askRetryPolicy(RetryQuestionID, RetryContext)
+    /// Ask the authorizer, and answer with ``ClientStateMachine/authorized(_:_:now:into:)``.
+    case authorize(AuthorizationTry, AuthorizationQuestion)
+    /// The answer is not wanted any more.
+    case cancelAuthorization(AuthorizationTry)
 
     // MARK: Publications
 
@@ -39,11 +46,30 @@ package enum Effect: Hashable, Sendable {
     /// A channel is subscribed; `away` is how long it was not, where it had been before.
     case subscribed(ChannelID, Envelope, away: Duration?)
     /// A channel could not be subscribed. The envelope is the event that its handlers get.
-    case subscriptionFailed(ChannelID, PusherClientError, Envelope)
+    case subscriptionFailed(ChannelID, SubscriptionError, Envelope)
     /// The number of subscriptions changed. The envelope is the event that its handlers get.
     case subscriptionCountChanged(ChannelID, Int, Envelope)
+    /// The list of members is that of a new subscription. The difference is to the one before, if there was one.
+    case membersReplaced(ChannelID, [PresenceMember], PresenceRoster.Difference)
+    /// Somebody came. The envelope is the event that the handlers get.
+    case memberAdded(ChannelID, PresenceMember, Envelope)
+    /// Somebody left. The envelope is the event that the handlers get.
+    case memberRemoved(ChannelID, PresenceMember, Envelope)
+    /// The cache of the channel is empty.
+    case cacheMissed(ChannelID, Envelope)
+    /// An event of an encrypted channel cannot be read. The envelope is as it came.
+    case failedToDecrypt(ChannelID, Envelope, PusherClientError)
     /// The channel object is out of use: nothing will be delivered to it any more.
     case retired(ChannelID)
+
+    /// A user is signed in. The envelope is the server's message.
+    case signedIn(SignedInUser, Envelope)
+    /// Nobody is signed in. The envelope is the event that the user's handlers get.
+    case signInFailed(PusherClientError, Envelope)
+    /// Hand a server-to-user event to the user's handlers.
+    case deliverToUser(Envelope)
+    /// Watched users came or went.
+    case watchlistChanged(WatchlistEvent)
 
     /// The client is out of use: nothing will be told to anybody any more.
     case released
@@ -61,6 +87,7 @@ package enum WaiterOutcome: Hashable, Sendable {
     /// Without a value.
     case done
     case failed(PusherClientError)
+    case subscriptionFailed(SubscriptionError)
     /// With `CancellationError`.
     case cancelled
 }

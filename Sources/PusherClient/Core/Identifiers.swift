@@ -17,11 +17,22 @@ package struct ChannelID: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// One question to the retry policy.
+/// One question to a retry policy.
 package struct RetryQuestionID: Hashable, Sendable {
-    package let rawValue: UInt64
+    package enum Subject: Hashable, Sendable, CaseIterable {
+        /// When to try to connect again.
+        case connection
+        /// When to ask for an authorization again.
+        case authorization
+    }
 
-    package init(rawValue: UInt64) { self.rawValue = rawValue }
+    package let subject: Subject
+    package let serial: UInt64
+
+    package init(_ subject: Subject, _ serial: UInt64) {
+        self.subject = subject
+        self.serial = serial
+    }
 }
 
 /// One call that waits for an outcome.
@@ -48,6 +59,12 @@ package struct TimerID: Hashable, Sendable {
         case pong
         /// The oldest subscription that is under way has taken too long.
         case subscription
+        /// An authorizer does not answer, or the time to ask it again has come.
+        case authorization
+        /// The server does not answer the sign-in.
+        case signIn
+        /// Client events may go out again without passing the server's limit.
+        case clientEvents
     }
 
     package let purpose: Purpose

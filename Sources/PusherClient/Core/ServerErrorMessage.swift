@@ -29,6 +29,22 @@ struct ServerErrorMessage {
     var isExistingSubscription: Bool { message.hasPrefix("Existing subscription") }
     var isMissingSubscription: Bool { message.hasPrefix("No current subscription") }
 
+    /// The error as the data of an event.
+    var jsonText: String {
+        JSONValue.object(["code": code.map { .integer($0) } ?? .null, "message": .string(message)]).jsonText
+    }
+
+    var isClientEventRejection: Bool { code == 4301 }
+
+    /// The message is about the sign-in, and about nothing else.
+    var concernsSignIn: Bool {
+        let text = message.lowercased()
+        return ["::user::", "signin", "sign-in", "sign in", "user_data"].contains { text.contains($0) }
+    }
+
+    /// Refusals of a sign-in come without a code, or with one of those that servers without sign-in answer with.
+    var canRefuseSignIn: Bool { canRefuseSubscription || code == 4200 }
+
     /// Refusals of a subscription come without a code, or with that of an unauthorized connection.
     var canRefuseSubscription: Bool { code == nil || code == 4009 }
 

@@ -1,33 +1,49 @@
-import PusherProtocol
+import PusherEncryption
+package import PusherProtocol
 
 /// One channel that the application wants, or that the server still thinks it wants.
 package struct SubscriptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// Nothing is on its way: there is no connection.
         case idle
+        /// The authorization is asked for.
+        case authorizing(AuthorizationID)
+        /// The authorization does not say who subscribes: that will be the user who is being signed in.
+        case awaitingSignIn(Authorization)
         /// The subscription was sent, and not answered yet.
-        case subscribing(deadline: Instant)
+        case subscribing(deadline: Instant, Authorization?)
         case subscribed
         /// Refused, or not answered in time. Tried again on the next connection, or when the application asks.
-        case failed(PusherClientError)
+        case failed(SubscriptionError)
         /// The name can never be subscribed; nothing is ever sent.
-        case invalid(PusherClientError)
+        case invalid(SubscriptionError)
     }
 
-    /// What has to be sent because of a call or a message.
-    package enum Action: Hashable, Sendable {
-        case none
-        case subscribe
-        case unsubscribe
+    /// An authorization that the application made by itself.
+    package struct OwnAuthorization: Hashable, Sendable {
+        package var authorization: Authorization
+        /// The connection that stood when it was handed over, and that it must be for; nil where there was none.
+        package var socketID: String?
     }
 
     package let name: String
+    package let kind: ChannelKind
     package private(set) var id: ChannelID
-    package private(set) var phase: Phase
+    package internal(set) var phase: Phase
     /// False where the application has unsubscribed while the server's answer was under way: real servers refuse to end
     /// a subscription that is still in progress.
     package private(set) var isWanted = true
     package var subscriptionCount: Int?
+    /// Used up by the first connection.
+    package var ownAuthorization: OwnAuthorization?
+    /// True where an own authorization was used: there may be no other way to have one.
+    package var hasUsedOwnAuthorization = false
+    /// Nil where the channel is no presence channel.
+    package var roster: PresenceRoster?
+    /// Nil where the channel is not encrypted.
+    package var decryption: DecryptionStateMachine?
+    /// True where the server had a subscription already, and it was ended to begin anew.
+    package var hasStartedOver = false
     /// When the subscription was lost; nil where there was none.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
@@ -36,27 +52,43 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         self.name = name
         self.id = id
         self.phase = phase
+        kind = ChannelKind(ofChannelNamed: name)
+        roster = kind.base == .presence ? PresenceRoster() : nil
+        decryption = kind.base == .privateEncrypted ? DecryptionStateMachine() : nil
     }
 
     package var isSubscribed: Bool { isWanted && phase == .subscribed }
 
     package var deadline: Instant? {
-        guard case .subscribing(let deadline) = phase else { return nil }
+        guard case .subscribing(let deadline, _) = phase else { return nil }
         return deadline
     }
 
+    /// True where the server has been asked, and has not answered.
     package var isPending: Bool { deadline != nil }
 
-    /// The application subscribes, or the connection has come to stand. `deadline` is nil where there is no connection.
-    package mutating func subscribe(deadline: Instant?) -> Action {
+    /// True where the subscription can be begun.
+    package var canBegin: Bool {
         switch phase {
-        case .idle, .failed:
-            guard let deadline else { return .none }
-            phase = .subscribing(deadline: deadline)
-            return .subscribe
-        case .subscribing, .subscribed, .invalid:
-            return .none
+        case .idle, .failed: isWanted
+        case .authorizing, .awaitingSignIn, .subscribing, .subscribed, .invalid: false
         }
+    }
+
+    /// The authorization that is asked for, for the subscription or for its key.
+    package var authorizations: [AuthorizationID] {
+        var ids: [AuthorizationID] = []
+        if case .authorizing(let id) = phase { ids.append(id) }
+        if case .refreshing(let id)? = decryption?.phase { ids.append(id) }
+        return ids
+    }
+
+    /// The application's own authorization, if it is for this connection.
+    package mutating func takeOwnAuthorization(socketID: String) -> Authorization? {
+        guard let own = ownAuthorization else { return nil }
+        ownAuthorization = nil
+        hasUsedOwnAuthorization = true
+        return own.socketID == nil || own.socketID == socketID ? own.authorization : nil
     }
 
     /// The application subscribes again before the end of the old subscription could be sent: the old one goes on, for a
@@ -66,37 +98,56 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         isWanted = true
         subscriptionCount = nil
         lostAt = nil
+        ownAuthorization = nil
+        roster = roster.map { roster in
+            var fresh = PresenceRoster()
+            fresh.myID = roster.myID
+            return fresh
+        }
+        decryption?.forgetHeld()
     }
 
-    /// The application unsubscribes. True where the server has to answer first.
-    package mutating func unsubscribe() -> (action: Action, mustStay: Bool) {
+    /// What has to be sent because of an unsubscription.
+    package enum Farewell: Hashable, Sendable {
+        case nothing
+        case unsubscribe
+        /// Nothing until the server has answered.
+        case later
+    }
+
+    /// The application unsubscribes.
+    package mutating func unsubscribe() -> Farewell {
         switch phase {
-        case .idle, .failed, .invalid:
-            return (.none, false)
+        case .idle, .authorizing, .awaitingSignIn, .failed, .invalid:
+            return .nothing
         case .subscribed:
-            return (.unsubscribe, false)
+            return .unsubscribe
         case .subscribing:
             isWanted = false
-            return (.none, true)
+            return .later
         }
     }
 
     /// The server has confirmed. The time that the channel was away, where it had been subscribed before; nil where this
-    /// is no news.
+    /// is no news, or no answer to anything: a late one after the timeout still counts.
     package mutating func succeeded(now: Instant) -> (isNews: Bool, away: Duration?) {
         switch phase {
-        case .subscribed, .invalid:
+        case .idle, .authorizing, .awaitingSignIn, .subscribed, .invalid:
             return (false, nil)
-        case .idle, .subscribing, .failed:
+        case .failed(let error) where error.kind != .timedOut && error.kind != .refused:
+            return (false, nil)
+        case .subscribing, .failed:
             phase = .subscribed
+            hasStartedOver = false
             defer { lostAt = nil }
             return (true, lostAt.map { now - $0 })
         }
     }
 
-    package mutating func failed(_ error: PusherClientError) {
+    package mutating func failed(_ error: SubscriptionError) {
         if case .invalid = phase { return }
         phase = .failed(error)
+        hasStartedOver = false
     }
 
     /// The connection is gone.
@@ -105,10 +156,13 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case .subscribed:
             lostAt = now
             phase = .idle
-        case .idle, .subscribing, .failed:
+        case .idle, .authorizing, .awaitingSignIn, .subscribing, .failed:
             phase = .idle
         case .invalid:
             break
         }
+        hasStartedOver = false
+        roster?.connectionLost()
+        decryption?.connectionLost()
     }
 }

@@ -8,7 +8,8 @@ extension ClientEngine {
     func run(_ effect: Effect) {
         switch effect {
         case .open(let id, let request): open(id, request)
-        case .send(let id, let envelope): send(envelope, on: id)
+        case .send(let id, let envelope): send(envelope, on: id, promise: nil)
+        case .sendClientEvent(let id, let envelope, let waiter): sendClientEvent(envelope, on: id, waiter)
         case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
         case .abort(let id): loopState.value.connections.removeValue(forKey: id)?.abort()
 
@@ -17,6 +18,8 @@ extension ClientEngine {
         case .cancel(let id): loopState.value.timers.cancel(id)
 
         case .askRetryPolicy(let question, let context): ask(question, context)
+        case .authorize(let authorization, let question): authorize(authorization, question)
+        case .cancelAuthorization(let authorization): loopState.value.authorizations.cancel(authorization)
 
         case .stateChanged(let old, let new):
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
@@ -34,10 +37,24 @@ extension ClientEngine {
                 dispatcher.enqueue(.call { channel.onSubscriptionCountChanged?(count) })
             }
             deliver(envelope, to: id)
+        case .membersReplaced(let id, let members, let difference): membersReplaced(id, members, difference)
+        case .memberAdded(let id, let member, let envelope): memberAdded(id, member, envelope)
+        case .memberRemoved(let id, let member, let envelope): memberRemoved(id, member, envelope)
+        case .cacheMissed(let id, let envelope): cacheMissed(id, envelope)
+        case .failedToDecrypt(_, let envelope, let error): failedToDecrypt(envelope, error)
         case .retired(let id):
             update { $0.channels.removeValue(forKey: id) }?.finish()
+        case .signedIn(let user, let envelope): signedIn(user, envelope)
+        case .signInFailed(let error, let envelope): signInFailed(error, envelope)
+        case .deliverToUser(let envelope): deliverToUser(envelope)
+        case .watchlistChanged(let event): watchlistChanged(event)
+
         case .released:
             everyEvent.finish()
+            userEvents.finish()
+            watchlistEvents.finish()
+            watchlistCallbacks.unbindAll()
+            requester.shutdown()
             statuses.finish()
             errors.finish()
             dispatcher.stop()
@@ -56,18 +73,48 @@ extension ClientEngine {
         }
     }
 
-    private func send(_ envelope: Envelope, on id: AttemptID) {
-        guard let connection = loopState.value.connections[id] else { return }
+    private func send(_ envelope: Envelope, on id: AttemptID, promise: EventLoopPromise<Void>?) {
+        guard let connection = loopState.value.connections[id] else {
+            promise?.fail(PusherClientError(.notSubscribed, "the connection was lost"))
+            return
+        }
         let text = envelope.jsonText
-        if tracesMessages { logger.trace("Sending", metadata: ["pusher.message": "\(text)"]) }
-        connection.send(text, promise: nil)
+        if tracesMessages {
+            logger.trace("Sending", metadata: ["pusher.message": "\(envelope.isSecret ? envelope.event : text)"])
+        }
+        connection.send(text, promise: promise)
         loopState.value.unflushed.insert(id)
+    }
+
+    private func sendClientEvent(_ envelope: Envelope, on id: AttemptID, _ waiter: WaiterID?) {
+        guard let waiter else { return send(envelope, on: id, promise: nil) }
+        let written = eventLoop.makePromise(of: Void.self)
+        written.futureResult.whenComplete { result in
+            var failure: PusherClientError?
+            if case .failure(let error) = result {
+                failure = PusherClientError(
+                    .notSubscribed,
+                    "the client event \(envelope.event) was not sent: the connection was lost",
+                    channelName: envelope.channel,
+                    cause: error
+                )
+            }
+            self.step { state, _ in
+                state.machine.clientEventWritten(waiter, error: failure, into: &state.pending)
+            }
+        }
+        send(envelope, on: id, promise: written)
     }
 
     private func ask(_ question: RetryQuestionID, _ context: RetryContext) {
         var context = context
         context.random = random()
-        let delay = retryPolicy.delay(for: context)
+        let policy =
+            switch question.subject {
+            case .connection: options.retryPolicy
+            case .authorization: options.authorizationRetryPolicy
+            }
+        let delay = policy.delay(for: context)
         step { state, now in
             state.machine.retryDecided(question, delay: delay, now: now, into: &state.pending)
         }
@@ -79,10 +126,10 @@ extension ClientEngine {
         read { $0.channels[id] }
     }
 
-    private func deliver(_ envelope: Envelope, to id: ChannelID?) {
+    func deliver(_ envelope: Envelope, to id: ChannelID?, subscriptionError: SubscriptionError? = nil) {
         let channel = id.flatMap(channel)
         guard !everyEvent.isEmpty || channel?.sinks.isEmpty == false else { return }
-        let event = PusherEvent(envelope)
+        let event = PusherEvent(envelope, subscriptionError: subscriptionError)
         var overflows = everyEvent.deliver(event, by: dispatcher)
         if let channel { overflows += channel.sinks.deliver(event, by: dispatcher) }
         if overflows > 0 { reportOverflow(of: overflows, on: envelope.channel) }
@@ -102,18 +149,24 @@ extension ClientEngine {
         }
     }
 
-    private func subscriptionFailed(_ id: ChannelID, _ error: PusherClientError, _ envelope: Envelope) {
+    private func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
         guard let channel = channel(id) else { return }
         logger.warning(
             "Subscription failed",
-            metadata: ["pusher.channel": "\(channel.name)", "pusher.error": "\(error.code): \(error.message)"]
+            metadata: ["pusher.channel": "\(channel.name)", "pusher.error": "\(error)"]
         )
         debug("subscription to \(channel.name) failed: \(error.message)")
-        errors.send(error)
-        deliver(envelope, to: id)
+        errors.send(error.clientError)
+        deliver(envelope, to: id, subscriptionError: error)
         let name = channel.name
-        let bridged = error.bridged
-        notify(keep: .all) { $0.failedToSubscribeToChannel(name: name, response: nil, data: nil, error: bridged) }
+        notify(keep: .all) { delegate in
+            delegate.failedToSubscribeToChannel(
+                name: name,
+                response: error.response,
+                data: error.body,
+                error: error.bridged
+            )
+        }
     }
 
     // MARK: Reporting
@@ -140,7 +193,7 @@ extension ClientEngine {
         }
     }
 
-    private func report(_ error: PusherClientError) {
+    func report(_ error: PusherClientError) {
         logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"])
         debug("error: \(error.message)")
         errors.send(error)
@@ -148,7 +201,7 @@ extension ClientEngine {
         notify { $0.receivedError(error: reported) }
     }
 
-    private func reportOverflow(of sequences: Int, on channel: String?) {
+    func reportOverflow(of sequences: Int, on channel: String?) {
         let error = PusherClientError(
             .eventsDropped,
             "\(sequences) sequences keep only the newest \(limits.sequenceBuffer) events: they are read more slowly than events come",
@@ -159,7 +212,7 @@ extension ClientEngine {
     }
 
     /// Calls the delegate, if there is one by then, on the callback queue.
-    private func notify(
+    func notify(
         keep retention: CallbackDispatcher.Retention = .newest,
         _ call: @escaping @Sendable (any PusherDelegate) -> Void
     ) {
@@ -173,7 +226,7 @@ extension ClientEngine {
         )
     }
 
-    private func debug(_ message: @autoclosure () -> String) {
+    func debug(_ message: @autoclosure () -> String) {
         guard logger.logLevel <= .debug || read({ $0.delegate.value }) != nil else { return }
         let message = message()
         logger.debug("\(message)")
@@ -181,12 +234,12 @@ extension ClientEngine {
     }
 }
 
-extension PusherClientError {
+extension SubscriptionError {
     /// The error for an API that knows `NSError` only.
-    var bridged: NSError {
+    fileprivate var bridged: NSError {
         NSError(
             domain: "com.pusher.PusherClient",
-            code: serverCode ?? 0,
+            code: httpStatus ?? serverCode ?? 0,
             userInfo: [
                 NSLocalizedDescriptionKey: description,
                 NSLocalizedFailureReasonErrorKey: message,
@@ -194,4 +247,17 @@ extension PusherClientError {
             ]
         )
     }
+
+    /// The authorization endpoint's answer.
+    fileprivate var response: URLResponse? {
+        guard let error = cause as? AuthorizationError, let status = error.httpStatus,
+            let url = error.url.flatMap({ URL(string: $0) })
+        else { return nil }
+        return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: error.httpHeaders)
+    }
+}
+
+extension Envelope {
+    /// The message has a signature in it.
+    fileprivate var isSecret: Bool { event == EventName.subscribe || event == EventName.signIn }
 }

@@ -15,6 +15,7 @@ package final class ClientEngine: Sendable {
         var channels: [ChannelID: PusherChannel] = [:]
         var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
         var delegate = WeakDelegate(value: nil)
+        var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
     }
 
     /// What only the event loop touches.
@@ -24,6 +25,7 @@ package final class ClientEngine: Sendable {
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
         var effects: [Effect] = []
+        var authorizations = AuthorizationTasks()
     }
 
     struct WeakDelegate: Sendable {
@@ -34,6 +36,7 @@ package final class ClientEngine: Sendable {
     package struct Environment: Sendable {
         package var eventLoop: any EventLoop
         package var transport: any Transport
+        package var requester: any HTTPRequester
         package var now: @Sendable () -> Instant
         /// Draws a number in `0..<1`, for jitter.
         package var random: @Sendable () -> Double
@@ -41,11 +44,13 @@ package final class ClientEngine: Sendable {
         package init(
             eventLoop: any EventLoop,
             transport: any Transport,
+            requester: any HTTPRequester,
             now: @escaping @Sendable () -> Instant = { ContinuousClock.now },
             random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
         ) {
             self.eventLoop = eventLoop
             self.transport = transport
+            self.requester = requester
             self.now = now
             self.random = random
         }
@@ -53,33 +58,41 @@ package final class ClientEngine: Sendable {
 
     package let eventLoop: any EventLoop
     let transport: any Transport
+    let requester: any HTTPRequester
+    let key: String
+    let options: PusherClientOptions
     let now: @Sendable () -> Instant
     let random: @Sendable () -> Double
-    let retryPolicy: any RetryPolicy
-    let limits: PusherClientOptions.Limits
+    var limits: PusherClientOptions.Limits { options.limits }
     let logger: Logger
     let tracesMessages: Bool
     let dispatcher: CallbackDispatcher
     let everyEvent: SinkRegistry
+    let userEvents: SinkRegistry
+    let watchlistEvents: Broadcast<WatchlistEvent>
+    let watchlistCallbacks = WatchlistCallbacks()
     let statuses: Broadcast<ConnectionStatus>
     let errors: Broadcast<PusherClientError>
 
     let state: NIOLockedValueBox<State>
     let loopState: NIOLoopBoundBox<LoopState>
 
-    init(configuration: CoreConfiguration, options: PusherClientOptions, environment: Environment) {
+    init(key: String, configuration: CoreConfiguration, options: PusherClientOptions, environment: Environment) {
         let errors = Broadcast<PusherClientError>(limit: options.limits.sequenceBuffer)
         let logger = options.logger
         self.errors = errors
         self.logger = logger
         eventLoop = environment.eventLoop
         transport = environment.transport
+        requester = environment.requester
+        self.key = key
+        self.options = options
         now = environment.now
         random = environment.random
-        retryPolicy = options.retryPolicy
-        limits = options.limits
         tracesMessages = options.logger.logLevel <= .trace
         everyEvent = SinkRegistry(sequenceLimit: options.limits.sequenceBuffer)
+        userEvents = SinkRegistry(sequenceLimit: options.limits.sequenceBuffer)
+        watchlistEvents = Broadcast(limit: options.limits.sequenceBuffer)
         statuses = Broadcast(limit: options.limits.sequenceBuffer, initial: .initialized)
         dispatcher = CallbackDispatcher(
             queue: options.callbackQueue,
@@ -146,6 +159,7 @@ package final class ClientEngine: Sendable {
             if isDone { break }
         }
         flush()
+        askAuthorizers()
     }
 
     private func flush() {
@@ -235,6 +249,7 @@ package final class ClientEngine: Sendable {
         switch outcome {
         case .connected, .done: return outcome
         case .failed(let error): throw error
+        case .subscriptionFailed(let error): throw error
         case .cancelled: throw CancellationError()
         }
     }

@@ -23,7 +23,7 @@ struct ErrorAttributionTests {
                 "report serverError of b", "failed b subscriptionRefused",
             ]
         )
-        #expect(client.received(.error(4301, "rate", channel: "c")) == ["report serverError 4301 of c"])
+        #expect(client.received(.error(4301, "rate", channel: "c")) == ["report clientEventRejected 4301 of c", "deliver c pusher:error"])
         #expect(client.received(.error(nil, "bad", channel: "stranger")) == ["report serverError of stranger"])
     }
 
@@ -72,11 +72,12 @@ struct ErrorAttributionTests {
         var client = client(pending: ["a"], subscribed: ["b", "c"])
         let words = code.map { " \($0)" } ?? ""
         let refused = code == nil || code == 4009
+        let report = code == 4301 ? "clientEventRejected" : "serverError"
         #expect(
             client.received(.error(code, "no")).told
                 == (refused
                     ? ["report serverError\(words) of a", "failed a subscriptionRefused\(words)"]
-                    : ["report serverError\(words)"])
+                    : ["report \(report)\(words)"])
         )
     }
 

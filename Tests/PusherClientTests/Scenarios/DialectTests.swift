@@ -91,10 +91,10 @@ struct DialectTests {
                 #"{"event":"pusher_internal:subscription_error","channel":"pending","data":"{}"}"#
             )
         }
-        let error = await #expect(throws: PusherClientError.self) {
+        let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await pending.subscribed() }
         }
-        #expect(error?.code == .subscriptionRefused)
+        #expect(error?.kind == .refused)
         #expect(error?.channelName == "pending")
         #expect(channel.subscribed)
     }

@@ -55,7 +55,12 @@ struct ReconnectingTests {
         let pusher = Pusher(
             key: "app-key",
             options: .virtual(),
-            environment: .init(eventLoop: world.loop, transport: transport, now: { world.now })
+            environment: .init(
+                eventLoop: world.loop,
+                transport: transport,
+                requester: InMemoryRequester(server: world.network),
+                now: { world.now }
+            )
         )
         pusher.delegate = delegate
         pusher.connect()
@@ -180,7 +185,13 @@ struct ReconnectingTests {
         let pusher = Pusher(
             key: "app-key",
             options: .virtual(),
-            environment: .init(eventLoop: world.loop, transport: transport, now: { world.now }, random: { 1 })
+            environment: .init(
+                eventLoop: world.loop,
+                transport: transport,
+                requester: InMemoryRequester(server: world.network),
+                now: { world.now },
+                random: { 1 }
+            )
         )
         pusher.connect()
         await world.run()
@@ -254,7 +265,12 @@ struct ReconnectingTests {
         let pusher = Pusher(
             key: "app-key",
             options: .virtual(),
-            environment: .init(eventLoop: world.loop, transport: transport, now: { world.now })
+            environment: .init(
+                eventLoop: world.loop,
+                transport: transport,
+                requester: InMemoryRequester(server: world.network),
+                now: { world.now }
+            )
         )
         pusher.connect()
         await world.run()

@@ -175,8 +175,8 @@ struct SubscribingTests {
         let waiting = Task { try await channel.subscribed() }
         await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
         await world.advance(by: .seconds(10))
-        let error = await #expect(throws: PusherClientError.self) { try await waiting.value }
-        #expect(error?.code == .subscriptionTimedOut)
+        let error = await #expect(throws: SubscriptionError.self) { try await waiting.value }
+        #expect(error?.kind == .timedOut)
         #expect(error?.channelName == "orders")
         #expect(events.count == 1)
         #expect(delegate.failures.elements == ["orders"])
@@ -191,30 +191,29 @@ struct SubscribingTests {
         world.server.failSubscriptions(to: "orders", with: .error(code: nil, message: "not today"))
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("orders")
-        let error = await #expect(throws: PusherClientError.self) {
+        let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.code == .subscriptionRefused)
+        #expect(error?.kind == .refused)
         #expect(error?.message == "not today")
     }
 
     @Test(
         "a name that cannot be subscribed is kept, reported and thrown, and never sent",
         arguments: [
-            ("no spaces", PusherClientError.Code.invalidChannelName), ("", .invalidChannelName),
+            ("no spaces", SubscriptionError.Kind.invalidChannelName), ("", .invalidChannelName),
             ("#server-to-user-1", .invalidChannelName), (String(repeating: "a", count: 201), .invalidChannelName),
-            ("private-orders", .unsupportedChannel),
         ]
     )
-    func invalidName(name: String, code: PusherClientError.Code) async throws {
+    func invalidName(name: String, kind: SubscriptionError.Kind) async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
         pusher.delegate = delegate
         let channel = pusher.subscribe(name)
-        let error = await #expect(throws: PusherClientError.self) {
+        let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
-        #expect(error?.code == code)
+        #expect(error?.kind == kind)
         #expect(delegate.failures.elements == [name])
         #expect(subscribes.isEmpty)
         pusher.unsubscribe(name)
@@ -230,7 +229,7 @@ struct SubscribingTests {
         let pusher = try await world.makeConnectedClient()
         let events = Log<String>()
         let channel = try await world.atOnce {
-            let channel = pusher.subscribe("orders") { counts.append($0) }
+            let channel = pusher.subscribe("orders", onSubscriptionCountChanged: { counts.append($0) })
             channel.bind(eventName: "pusher:subscription_count") { events.append($0.data ?? "") }
             #expect(channel.subscriptionCount == nil)
             return channel

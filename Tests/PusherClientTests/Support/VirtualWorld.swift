@@ -50,6 +50,7 @@ final class VirtualWorld: Sendable {
             environment: .init(
                 eventLoop: loop,
                 transport: InMemoryTransport(server: network),
+                requester: InMemoryRequester(server: network),
                 now: { self.now },
                 random: { random }
             )

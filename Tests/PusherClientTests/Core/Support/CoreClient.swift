@@ -1,4 +1,6 @@
+import Foundation
 import PusherClient
+import PusherEncryption
 import PusherProtocol
 import Testing
 
@@ -47,9 +49,9 @@ struct CoreClient {
     mutating func release() -> Transcript { input { $0.release(now: $1, into: &$2) } }
 
     @discardableResult
-    mutating func subscribe(_ name: String) -> Transcript {
+    mutating func subscribe(_ name: String, auth: Authorization? = nil) -> Transcript {
         var effects: [Effect] = []
-        let result = machine.subscribe(name, now: now, into: &effects)
+        let result = machine.subscribe(name, auth: auth, now: now, into: &effects)
         if result.isNew { channels[result.id] = name }
         return take(effects)
     }
@@ -111,6 +113,74 @@ struct CoreClient {
         opened() + greeted(activityTimeout: activityTimeout)
     }
 
+    // MARK: Authorizations, sign-in, client events
+
+    /// Answers the oldest question that is about this channel; nil for the user.
+    @discardableResult
+    mutating func authorized(
+        _ name: String?,
+        _ result: Result<Authorization, AuthorizationError>? = nil
+    ) -> Transcript {
+        let subject = name.map { AuthorizationQuestion.Subject.channel($0) } ?? .user
+        let asked = ledger.authorizations.filter { $0.value.subject == subject }
+        guard let (id, question) = asked.min(by: { ($0.key.id, $0.key.number) < ($1.key.id, $1.key.number) }) else {
+            return []
+        }
+        return answer(id, result ?? .success(.good(question)))
+    }
+
+    /// Answers a question, whether it still stands or not.
+    @discardableResult
+    mutating func answer(_ id: AuthorizationTry, _ result: Result<Authorization, AuthorizationError>) -> Transcript {
+        ledger.authorized(id)
+        return input { $0.authorized(id, result, now: $1, into: &$2) }
+    }
+
+    /// The connection stands, and the channel is subscribed.
+    static func subscribed(
+        _ name: String,
+        _ success: Envelope? = nil,
+        _ configure: (inout CoreConfiguration) -> Void = { _ in }
+    ) -> CoreClient {
+        var client = CoreClient.connected(configure)
+        client.subscribe(name)
+        client.authorized(name)
+        client.received(success ?? .success(name))
+        return client
+    }
+
+    @discardableResult
+    mutating func signIn() -> Transcript { input { $0.signIn(now: $1, into: &$2) } }
+
+    @discardableResult
+    mutating func awaitSignIn() -> Transcript {
+        let waiter = makeWaiter()
+        return input { $0.awaitSignIn(waiter, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func trigger(_ event: String, on name: String) -> Transcript {
+        let id = id(ofChannel: name)
+        return input { $0.trigger(event, .json("1"), on: name, id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func send(_ event: String, on name: String) -> Transcript {
+        let (id, waiter) = (id(ofChannel: name), makeWaiter())
+        return input { $0.send(event, .json("1"), on: name, id, waiter: waiter, now: $1, into: &$2) }
+    }
+
+    /// The wait with that number, for a client event that was handed to the socket.
+    @discardableResult
+    mutating func written(_ number: Int, error: PusherClientError? = nil) -> Transcript {
+        let waiter = waiters[number - 1]
+        return input { machine, _, effects in machine.clientEventWritten(waiter, error: error, into: &effects) }
+    }
+
+    private func id(ofChannel name: String) -> ChannelID {
+        machine.subscriptions[name]?.id ?? channels.first { $0.value == name }?.key ?? ChannelID(rawValue: 0)
+    }
+
     // MARK: Policy, waiting calls
 
     /// Answers the last question to the retry policy, or an older one.
@@ -135,7 +205,7 @@ struct CoreClient {
     @discardableResult
     mutating func awaitSubscription(_ name: String) -> Transcript {
         let waiter = makeWaiter()
-        let id = machine.subscriptions[name]?.id ?? channels.first { $0.value == name }?.key ?? ChannelID(rawValue: 0)
+        let id = id(ofChannel: name)
         return input { machine, _, effects in machine.awaitSubscription(waiter, to: name, id, into: &effects) }
     }
 
@@ -238,5 +308,70 @@ extension Envelope {
 
     static func message(_ channel: String?) -> Envelope {
         Envelope(event: "message", channel: channel, data: .string("{}"))
+    }
+}
+
+extension Envelope {
+    static func members(_ channel: String, _ ids: [String]) -> Envelope {
+        let hash = JSONValue.object(Dictionary(uniqueKeysWithValues: ids.map { ($0, .null) }))
+        let presence: JSONValue = [
+            "presence": ["count": .integer(ids.count), "ids": .array(ids.map { .string($0) }), "hash": hash]
+        ]
+        return Envelope(
+            event: EventName.subscriptionSucceededInternal,
+            channel: channel,
+            data: .string(presence.jsonText)
+        )
+    }
+
+    /// The id is JSON text.
+    static func memberAdded(_ channel: String, _ id: String, info: String = "null") -> Envelope {
+        let data = #"{"user_id":\#(id),"user_info":\#(info)}"#
+        return Envelope(event: EventName.memberAddedInternal, channel: channel, data: .string(data))
+    }
+
+    static func memberRemoved(_ channel: String, _ id: String) -> Envelope {
+        Envelope(event: EventName.memberRemovedInternal, channel: channel, data: .string(#"{"user_id":\#(id)}"#))
+    }
+
+    static func signedIn(_ id: String) -> Envelope {
+        let data: JSONValue = ["user_data": .string(#"{"id":"\#(id)"}"#)]
+        return Envelope(event: EventName.signInSuccess, data: .json(data.jsonText))
+    }
+}
+
+extension Authorization {
+    /// The ledger knows by the signature for which connection and channel it was made.
+    static func good(_ question: AuthorizationQuestion) -> Authorization {
+        switch question.subject {
+        case .user:
+            Authorization(auth: "key:\(question.socketID)", data: #"{"id":"u"}"#)
+        case .channel(let name):
+            Authorization(
+                auth: "key:\(question.socketID)/\(name)",
+                data: name.hasPrefix("presence-") ? #"{"user_id":"1"}"# : nil,
+                sharedSecret: name.hasPrefix("private-encrypted-") ? TestKey.first.base64 : nil
+            )
+        }
+    }
+}
+
+/// Keys of encrypted channels.
+struct TestKey {
+    static let first = TestKey(byte: 1)
+    static let second = TestKey(byte: 2)
+
+    let byte: UInt8
+
+    var base64: String { Data(repeating: byte, count: 32).base64EncodedString() }
+
+    /// An event that only this key opens.
+    func message(_ text: String, on channel: String, event: String = "message") throws -> Envelope {
+        let key = try #require(SecretKey(base64: base64))
+        return Envelope(
+            event: event,
+            channel: channel,
+            data: .string(try #require(EncryptedEvent.seal(text, with: key)))
+        )
     }
 }

@@ -15,6 +15,8 @@ struct Ledger {
     private(set) var state = ConnectionState.disconnected
     private(set) var status = ConnectionStatus.initialized
     private(set) var questions: [RetryQuestionID] = []
+    /// The authorizers that are being asked, with what they are asked.
+    private(set) var authorizations: [AuthorizationTry: AuthorizationQuestion] = [:]
     /// The calls that still wait.
     private(set) var waiters: Set<WaiterID> = []
     private var retired: Set<ChannelID> = []
@@ -36,6 +38,8 @@ struct Ledger {
 
     mutating func answered(_ channel: String) { unanswered.remove(channel) }
 
+    mutating func authorized(_ id: AuthorizationTry) { authorizations[id] = nil }
+
     // MARK: What the machine asks for
 
     mutating func record(_ effect: Effect, at loopTime: Duration) {
@@ -50,6 +54,15 @@ struct Ledger {
             check(id == liveAttempt, "a dead attempt is sent \(envelope.event)")
             check(state == .connected, "\(envelope.event) is sent while \(state)")
             recordSent(envelope)
+        case .sendClientEvent(let id, let envelope, _):
+            check(id == liveAttempt, "a dead attempt is sent \(envelope.event)")
+            check(state == .connected, "\(envelope.event) is sent while \(state)")
+        case .authorize(let id, let question):
+            check(authorizations.updateValue(question, forKey: id) == nil, "an authorization is asked for twice")
+            let isDouble = authorizations.count { $0.value == question } > 1
+            check(!isDouble, "two authorizations of \(question.subject) are under way")
+        case .cancelAuthorization(let id):
+            check(authorizations.removeValue(forKey: id) != nil, "an authorization is cancelled that is not under way")
         case .close(let id, _):
             check(id == liveAttempt, "a dead attempt is closed")
         case .abort(let id):
@@ -68,9 +81,11 @@ struct Ledger {
         case .statusChanged(let new):
             check(new != status, "the status \(new) is announced twice")
             status = new
-        case .report:
+        case .report, .signedIn, .signInFailed, .deliverToUser, .watchlistChanged:
             break
-        case .deliver(let id?, _), .subscribed(let id, _, _), .subscriptionCountChanged(let id, _, _):
+        case .deliver(let id?, _), .subscribed(let id, _, _), .subscriptionCountChanged(let id, _, _),
+            .membersReplaced(let id, _, _), .memberAdded(let id, _, _), .memberRemoved(let id, _, _),
+            .cacheMissed(let id, _), .failedToDecrypt(let id, _, _):
             check(!retired.contains(id), "a retired channel is told of an event")
         case .deliver(nil, _):
             break
@@ -87,8 +102,16 @@ struct Ledger {
         }
     }
 
+    private var socketID: String? {
+        if case .connected(let socketID) = status { socketID } else { nil }
+    }
+
     private mutating func recordSent(_ envelope: Envelope) {
         guard let channel = envelope.data.value?["channel"]?.string else { return }
+        let socketID = socketID ?? "nothing"
+        if let auth = envelope.data.value?["auth"]?.string, auth.hasPrefix("key:") {
+            check(auth == "key:\(socketID)/\(channel)", "the signature \(auth) is sent on \(socketID)")
+        }
         if envelope.event == EventName.subscribe {
             check(unanswered.insert(channel).inserted, "\(channel) is subscribed twice")
         } else {
@@ -100,6 +123,12 @@ struct Ledger {
 
     mutating func check(_ machine: ClientStateMachine) {
         check(machine.connectionState == state, "\(machine.connectionState) was not announced")
+        if machine.connection.session == nil {
+            let count = authorizations.count
+            check(count == 0, "\(count) authorizations go on without a connection")
+        }
+        let authorizationCount = authorizations.count
+        check(authorizationCount <= machine.configuration.authorizationsAtOnce, "too many authorizations at once")
         check(machine.connection.currentAttempt == liveAttempt, "the machine and the sockets differ")
         checkTimers(machine)
         if case .asking = machine.connection.state { return }
@@ -114,14 +143,17 @@ struct Ledger {
         switch machine.connection.state {
         case .initialized, .disconnected, .refused: (required, allowed) = ([], [])
         case .connecting: (required, allowed) = ([.attempt], [.attempt, .unavailable])
-        case .connected: (required, allowed) = ([], [.activity, .pong, .subscription])
+        case .connected:
+            (required, allowed) = ([], [.activity, .pong, .subscription, .authorization, .signIn, .clientEvents])
         case .asking: (required, allowed) = ([], [.unavailable])
         case .waiting: (required, allowed) = ([.retry], [.retry, .unavailable])
         case .disconnecting: (required, allowed) = ([.closing], [.closing])
         }
         let isSound =
             required.allSatisfy(running.contains)
-            && running.allSatisfy { purpose in allowed.contains(purpose) && running.count { $0 == purpose } == 1 }
+            && running.allSatisfy { purpose in
+                allowed.contains(purpose) && (purpose == .authorization || running.count { $0 == purpose } == 1)
+            }
         check(isSound, "while \(state) the timers \(running) run")
         if state == .connected {
             check(running.contains(.activity) != running.contains(.pong), "nobody watches the server: \(running)")

@@ -16,7 +16,9 @@ struct RandomWalk {
     private var violations: [String] = []
     private(set) var connectionCount = 0
 
-    private static let names = ["a", "ab", "a-b", "no good", "private-a"]
+    private static let names = [
+        "a", "ab", "a-b", "no good", "private-a", "presence-a", "private-encrypted-a", "presence-cache-a",
+    ]
     private static let codes: [Int?] = [nil, 1000, 1006, 4000, 4001, 4009, 4100, 4200, 4201, 4301]
 
     init(seed: UInt64) {
@@ -51,11 +53,15 @@ struct RandomWalk {
         case 17..<23: unsubscribe(draw(Self.names))
         case 23..<33: open()
         case 33..<43: receive(Envelope.greeting(inputCount, activityTimeout: draw(["120", "1", nil, "\"x\""])))
-        case 43..<55: receive(.success(draw(Self.names)))
+        case 43..<51: receive(.success(draw(Self.names)))
+        case 51..<55: authorize()
         case 55..<60: receive(message())
         case 60..<63: close()
         case 63..<70: fireTimer()
-        case 70..<86: decide()
+        case 70..<78: decide()
+        case 78..<82: authorize()
+        case 82..<84: input("sign in") { $0.signIn(now: $1, into: &$2) }
+        case 84..<86: trigger(draw(Self.names))
         case 86..<92: pass(.milliseconds(Int.random(in: 0..<40_000, using: &generator)))
         case 92..<93: now += .seconds(Int.random(in: 0..<600, using: &generator))
         default: wait()
@@ -81,6 +87,36 @@ struct RandomWalk {
         input("unsubscribe \(name)") { $0.unsubscribe(name, now: $1, into: &$2) }
     }
 
+    private mutating func trigger(_ name: String) {
+        guard let id = machine.subscriptions[name]?.id else { return }
+        input("trigger on \(name)") { $0.trigger("client-a", .json("1"), on: name, id, now: $1, into: &$2) }
+    }
+
+    /// One that is asked for answers, or one that never was.
+    private mutating func authorize() {
+        let asked = ledger.authorizations.keys.sorted { ($0.id, $0.number) < ($1.id, $1.number) }
+        guard let id = asked.randomElement(using: &generator), let question = ledger.authorizations[id] else { return }
+        if generator.oneIn(10) {
+            let stale = AuthorizationTry(id.id, number: id.number + 1)
+            return input("authorized \(stale)") { $0.authorized(stale, .success(.good(question)), now: $1, into: &$2) }
+        }
+        let result = draw(Self.results(question))
+        ledger.authorized(id)
+        input("authorized \(question) \(result)") { $0.authorized(id, result, now: $1, into: &$2) }
+    }
+
+    private static func results(
+        _ question: AuthorizationQuestion
+    ) -> [Result<Authorization, AuthorizationError>] {
+        [
+            .success(.good(question)), .success(.good(question)), .success(.good(question)),
+            .success(Authorization(auth: Authorization.good(question).auth)), .success(Authorization(auth: "")),
+            .failure(AuthorizationError(.refused, "no", httpStatus: 403, recovery: .askOnceMore)),
+            .failure(AuthorizationError(.refused, "no", httpStatus: 503, recovery: .retry(after: .seconds(1)))),
+            .failure(AuthorizationError(.invalidResponse, "no")),
+        ]
+    }
+
     private mutating func open() {
         let attempt = anyAttempt()
         input("opened \(attempt)") { $0.opened(attempt, now: $1, into: &$2) }
@@ -88,7 +124,13 @@ struct RandomWalk {
     }
 
     private mutating func message() -> Envelope {
-        switch Int.random(in: 0..<8, using: &generator) {
+        switch Int.random(in: 0..<14, using: &generator) {
+        case 8: .memberAdded("presence-a", draw(["1", "2", "\"1\"", "null"]))
+        case 9: .memberRemoved("presence-a", draw(["1", "2", "\"1\"", "null"]))
+        case 10: .signedIn("u")
+        case 11: .members("presence-a", draw([["1"], ["1", "2"], []]))
+        case 12: .message(draw(["private-encrypted-a", "#server-to-user-u"]))
+        case 13: Envelope(event: EventName.cacheMiss, channel: "presence-cache-a")
         case 0: .error(draw(Self.codes), draw(["no", "no a", "no a-b", "Existing subscription to channel a"]))
         case 1: .refusal(draw(Self.names))
         case 2: .ping
@@ -151,7 +193,7 @@ struct RandomWalk {
 
     private mutating func decide() {
         guard let last = ledger.questions.last else { return }
-        let question = generator.oneIn(10) ? RetryQuestionID(rawValue: last.rawValue - 1) : last
+        let question = generator.oneIn(10) ? RetryQuestionID(last.subject, last.serial - 1) : last
         let delay: Duration? = generator.oneIn(20) ? nil : .milliseconds(Int.random(in: -10..<5_000, using: &generator))
         input("decided \(question) \(String(describing: delay))") {
             $0.retryDecided(question, delay: delay, now: $1, into: &$2)
@@ -164,7 +206,14 @@ struct RandomWalk {
         }
         let waiter = machine.makeWaiter()
         ledger.began(waiter)
-        switch Int.random(in: 0..<4, using: &generator) {
+        switch Int.random(in: 0..<6, using: &generator) {
+        case 4: input("awaits sign-in") { $0.awaitSignIn(waiter, now: $1, into: &$2) }
+        case 5:
+            let name = draw(Self.names)
+            let id = machine.subscriptions[name]?.id ?? ChannelID(rawValue: 0)
+            input("sends on \(name)") {
+                $0.send("client-a", .json("1"), on: name, id, waiter: waiter, now: $1, into: &$2)
+            }
         case 0: input("awaits connection") { $0.awaitConnection(waiter, now: $1, into: &$2) }
         case 1: input("awaits disconnection") { $0.awaitDisconnection(waiter, now: $1, into: &$2) }
         default:
@@ -202,6 +251,12 @@ struct RandomWalk {
         if !wasConnected, machine.connectionState == .connected { connectionCount += 1 }
         note(machine, &ledger)
         for effect in effects { ledger.record(effect, at: loopTime) }
+        // What was handed to the socket is written, or fails with it.
+        for case .sendClientEvent(_, _, let waiter?) in effects where ledger.waiters.contains(waiter) {
+            var more: [Effect] = []
+            machine.clientEventWritten(waiter, error: nil, into: &more)
+            for effect in more { ledger.record(effect, at: loopTime) }
+        }
         ledger.check(machine)
         violations += ledger.takeViolations()
     }

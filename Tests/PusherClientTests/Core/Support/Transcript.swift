@@ -5,7 +5,7 @@ import PusherProtocol
 ///
 /// The words are made when somebody looks: most transcripts are not read.
 struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral {
-    enum Kind { case wire, timer, change, told, outcome }
+    enum Kind { case wire, timer, change, authorization, told, outcome }
 
     private enum Line {
         case words(String)
@@ -47,6 +47,8 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
     var timers: Transcript { only(.timer) }
     /// `connecting → connected`, `status connected 1.1`, and questions to the policy: `ask retry 0`.
     var changes: Transcript { only(.change) }
+    /// Questions to authorizers: `authorize a`, `authorize a again 2`, `forget a`.
+    var authorizations: Transcript { only(.authorization) }
     /// What the application is told of: events, subscriptions, errors.
     var told: Transcript { only(.told) }
     /// How waiting calls end: `resume 1 done`.
@@ -74,10 +76,14 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
 extension Effect {
     fileprivate var kind: Transcript.Kind {
         switch self {
-        case .open, .send, .close, .abort: .wire
+        case .open, .send, .sendClientEvent, .close, .abort: .wire
         case .schedule, .cancel: .timer
         case .askRetryPolicy, .stateChanged, .statusChanged: .change
-        case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .retired, .released: .told
+        case .authorize, .cancelAuthorization: .authorization
+        case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .membersReplaced,
+            .memberAdded, .memberRemoved, .cacheMissed, .failedToDecrypt, .signedIn, .signInFailed, .deliverToUser,
+            .watchlistChanged, .retired, .released:
+            .told
         case .resume: .outcome
         }
     }
@@ -94,6 +100,11 @@ struct Names {
         switch effect {
         case .open(let id, let request): "open \(number(id))" + (request.useTLS ? " wss:\(request.port)" : "")
         case .send(let id, let envelope): "send \(number(id)) \(words(envelope))"
+        case .sendClientEvent(let id, let envelope, let waiter):
+            "send \(number(id)) \(envelope.event) on \(envelope.channel ?? "-")" + (waiter == nil ? "" : " awaited")
+        case .authorize(let id, let question):
+            "authorize \(words(question))" + (id.number > 1 ? " again \(id.number)" : "")
+        case .cancelAuthorization: "forget the authorization"
         case .close(let id, let code): "close \(number(id)) \(code.rawValue)"
         case .abort(let id): "abort \(number(id))"
         case .schedule(let id, let delay): "set \(id.purpose) \(delay.words)"
@@ -104,8 +115,20 @@ struct Names {
         case .report(let error): "report \(words(error))"
         case .deliver(let id, let event): "deliver \(id.map(name) ?? "-") \(event.event)"
         case .subscribed(let id, _, let away): "subscribed \(name(id))" + (away.map { " away \($0.words)" } ?? "")
-        case .subscriptionFailed(let id, let error, _): "failed \(name(id)) \(words(error, in: name(id)))"
+        case .subscriptionFailed(let id, let error, _): "failed \(name(id)) \(words(error.clientError, in: name(id)))"
         case .subscriptionCountChanged(let id, let count, _): "count \(name(id)) \(count)"
+        case .membersReplaced(let id, let members, let difference):
+            "members \(name(id)) \(words(members))"
+                + (difference.added.isEmpty ? "" : " added \(words(difference.added))")
+                + (difference.removed.isEmpty ? "" : " removed \(words(difference.removed))")
+        case .memberAdded(let id, let member, _): "added \(name(id)) \(words([member]))"
+        case .memberRemoved(let id, let member, _): "removed \(name(id)) \(words([member]))"
+        case .cacheMissed(let id, _): "cache miss \(name(id))"
+        case .failedToDecrypt(let id, let event, let error): "unreadable \(name(id)) \(event.event) \(error.code)"
+        case .signedIn(let user, _): "signed in \(user.id)"
+        case .signInFailed(let error, _): "sign-in \(words(error))"
+        case .deliverToUser(let event): "user \(event.event)"
+        case .watchlistChanged(let event): "\(event.name) \(event.userIDs.joined(separator: " "))"
         case .retired(let id): "retired \(name(id))"
         case .released: "released"
         case .resume(let id, let outcome): "resume \((waiters.firstIndex(of: id) ?? -1) + 1) \(words(outcome))"
@@ -119,6 +142,18 @@ struct Names {
     private func words(_ envelope: Envelope) -> String {
         let event = envelope.event.hasPrefix("pusher:") ? String(envelope.event.dropFirst(7)) : envelope.event
         return ([event, envelope.data.value?["channel"]?.string].compactMap { $0 }).joined(separator: " ")
+    }
+
+    private func words(_ question: AuthorizationQuestion) -> String {
+        switch question.subject {
+        case .channel(let name): "\(name) for \(question.socketID)"
+        case .user: "the user for \(question.socketID)"
+        }
+    }
+
+    /// `ada:{"age":36} bob`
+    private func words(_ members: [PresenceMember]) -> String {
+        members.map { member in member.id + (member.info.map { ":\($0)" } ?? "") }.joined(separator: " ")
     }
 
     private func words(_ context: RetryContext) -> String {
@@ -147,6 +182,7 @@ struct Names {
         case .connected(let socketID): "connected \(socketID)"
         case .done: "done"
         case .failed(let error): "failed \(error.code)"
+        case .subscriptionFailed(let error): "failed \(error.kind)"
         case .cancelled: "cancelled"
         }
     }

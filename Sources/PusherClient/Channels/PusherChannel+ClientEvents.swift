@@ -1,0 +1,142 @@
+public import Foundation
+import PusherProtocol
+
+/// Events that the application sends to the other subscribers of a private or presence channel (protocol clause 5).
+extension PusherChannel {
+    /// Sends an event to the other subscribers, now or as soon as the channel is subscribed.
+    ///
+    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait; they go out in order, and not faster
+    /// than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. What cannot be sent is reported to the
+    /// delegate and by ``Pusher/errors``: a name that does not begin with `client-`, a channel that is public or
+    /// encrypted, data that is no JSON or too long, too many that wait. What was sent may be lost with the connection;
+    /// ``send(_:data:encoder:)`` says whether it was written.
+    ///
+    /// - Parameters:
+    ///   - eventName: The event's name, which begins with `client-`.
+    ///   - data: The data: anything that `JSONSerialization` takes, a string or a number among it, or an `Encodable`
+    ///     value.
+    public func trigger(eventName: String, data: Any) {
+        let encoding = engine.options.clientEventEncoding
+        let payload = Result { () throws(PusherClientError) in
+            try check(eventName)
+            return try check(ClientEventData.payload(of: data, encoding), of: eventName)
+        }
+        engine.step { state, now in
+            switch payload {
+            case .success(let payload):
+                state.machine.trigger(eventName, payload, on: name, id, now: now, into: &state.pending)
+            case .failure(let error):
+                state.pending.append(.report(error))
+            }
+        }
+    }
+
+    /// Sends an event to the other subscribers, and waits until it is written to the socket. The server does not confirm
+    /// client events: that it was written is all that can be known.
+    ///
+    /// ```swift
+    /// try await channel.send("client-typing", data: Typing(user: "ada"))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - eventName: The event's name, which begins with `client-`.
+    ///   - data: The data, written as JSON.
+    ///   - encoder: What writes it.
+    /// - Throws: ``PusherClientError`` where the channel is not subscribed at this moment, is public or encrypted, the
+    ///   name does not begin with `client-`, the data is too long, or too many events wait; where the connection is lost
+    ///   before it was written; `CancellationError` where the task is cancelled, which takes an event back that waits.
+    public func send(
+        _ eventName: String,
+        data: some Encodable & Sendable,
+        encoder: JSONEncoder = JSONEncoder()
+    ) async throws {
+        try check(eventName)
+        let encoding = engine.options.clientEventEncoding
+        let payload = try check(ClientEventData.payload(of: data, encoder, encoding), of: eventName)
+        _ = try await engine.wait { [name, id] machine, waiter, now, effects in
+            machine.send(eventName, payload, on: name, id, waiter: waiter, now: now, into: &effects)
+        }
+    }
+
+    private func check(_ eventName: String) throws(PusherClientError) {
+        guard EventName.isClientEvent(eventName), eventName.utf8.count <= EventName.maximumLength else {
+            throw PusherClientError(
+                .invalidEventName,
+                """
+                \(String(reflecting: String(eventName.prefix(EventName.maximumLength)))) is no name of a client event: it \
+                must begin with client- and have at most \(EventName.maximumLength) bytes
+                """,
+                channelName: name
+            )
+        }
+        let reason: String
+        switch ChannelKind(ofChannelNamed: name).base {
+        case .private, .presence: return
+        case .public: reason = "the channel is public; client events go out on private and presence channels only"
+        case .privateEncrypted: reason = "the channel is encrypted; only a server can publish on it"
+        }
+        throw PusherClientError(
+            .clientEventsNotAllowed,
+            "the client event \(eventName) was not sent: \(reason)",
+            channelName: name
+        )
+    }
+
+    private func check(
+        _ payload: Envelope.Payload?,
+        of eventName: String
+    ) throws(PusherClientError) -> Envelope.Payload {
+        guard let payload, let text = payload.text else {
+            throw PusherClientError(
+                .invalidClientEventData,
+                "the client event \(eventName) was not sent: its data is not what JSON can hold",
+                channelName: name
+            )
+        }
+        let (size, limit) = (text.utf8.count, engine.limits.clientEventSize)
+        guard size <= limit else {
+            throw PusherClientError(
+                .clientEventTooBig,
+                "the client event \(eventName) was not sent: its data has \(size) bytes, and \(limit) are allowed",
+                channelName: name
+            )
+        }
+        return payload
+    }
+}
+
+/// The data of a client event as it goes out.
+enum ClientEventData {
+    /// Nil where JSON cannot hold it.
+    static func payload(of data: Any, _ encoding: PusherClientOptions.ClientEventEncoding) -> Envelope.Payload? {
+        if case .string = encoding, let text = data as? String { return .string(text) }
+        // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
+        guard JSONSerialization.isValidJSONObject([data]) else {
+            guard let value = data as? any Encodable else { return nil }
+            return payload(of: value, JSONEncoder(), encoding)
+        }
+        let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+        guard let bytes = try? JSONSerialization.data(withJSONObject: [data], options: options) else { return nil }
+        return payload(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self), encoding)
+    }
+
+    static func payload(
+        of data: some Encodable,
+        _ encoder: JSONEncoder,
+        _ encoding: PusherClientOptions.ClientEventEncoding
+    ) -> Envelope.Payload? {
+        if case .string = encoding, let text = data as? String { return .string(text) }
+        guard let bytes = try? encoder.encode(data) else { return nil }
+        return payload(String(decoding: bytes, as: UTF8.self), encoding)
+    }
+
+    private static func payload(
+        _ json: String,
+        _ encoding: PusherClientOptions.ClientEventEncoding
+    ) -> Envelope.Payload {
+        switch encoding {
+        case .json: .json(json)
+        case .string: .string(json)
+        }
+    }
+}

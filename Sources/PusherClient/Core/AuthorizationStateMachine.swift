@@ -1,0 +1,244 @@
+/// One question to an authorizer. Each retry is another try of the same authorization; an answer to a try that is not
+/// current is ignored.
+package struct AuthorizationTry: Hashable, Sendable {
+    package let id: AuthorizationID
+    package let number: Int
+
+    package init(_ id: AuthorizationID, number: Int) {
+        self.id = id
+        self.number = number
+    }
+}
+
+/// All authorizations that are wanted: as many at once as allowed, each with a time limit, retried where that can help.
+///
+/// They are tied to the connection they were begun for: when it ends, ``cancelAll(into:)`` ends them too.
+package struct AuthorizationStateMachine: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// As many as allowed are being asked already.
+        case queued
+        case asking(timer: TimerID)
+        /// The retry policy is being asked.
+        case deciding(RetryQuestionID, AuthorizationError)
+        case pausing(timer: TimerID)
+    }
+
+    package struct Job: Hashable, Sendable {
+        package var question: AuthorizationQuestion
+        package var maximumTries: Int
+        package var number = 0
+        package var phase = Phase.queued
+        package var hasAskedOnceMore = false
+        package var since: Instant
+    }
+
+    /// How an authorization ended.
+    package struct Outcome: Hashable, Sendable {
+        package var id: AuthorizationID
+        package var subject: AuthorizationQuestion.Subject
+        package var result: Result<Authorization, AuthorizationError>
+    }
+
+    package private(set) var jobs: [AuthorizationID: Job] = [:]
+    /// Those that are queued, in order.
+    private var queue: [AuthorizationID] = []
+    private var asking = 0
+    private var serial: UInt64 = 0
+
+    package init() {}
+
+    package var isEmpty: Bool { jobs.isEmpty }
+
+    package mutating func begin(
+        _ question: AuthorizationQuestion,
+        maximumTries: Int,
+        _ configuration: CoreConfiguration,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> AuthorizationID {
+        let id = AuthorizationID(rawValue: nextSerial())
+        jobs[id] = Job(question: question, maximumTries: maximumTries, since: now)
+        queue.append(id)
+        askNext(configuration, into: &effects)
+        return id
+    }
+
+    /// Nobody wants the answer any more.
+    package mutating func cancel(
+        _ id: AuthorizationID,
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) {
+        end(id, into: &effects)
+        askNext(configuration, into: &effects)
+    }
+
+    /// The connection is gone: no answer can be used.
+    package mutating func cancelAll(into effects: inout [Effect]) {
+        for id in jobs.keys.sorted() { end(id, into: &effects) }
+    }
+
+    /// More may be asked at once than before.
+    package mutating func askNext(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
+        while asking < configuration.authorizationsAtOnce, let id = queue.first {
+            queue.removeFirst()
+            ask(id, configuration, into: &effects)
+        }
+    }
+
+    package mutating func answered(
+        _ answered: AuthorizationTry,
+        _ result: Result<Authorization, AuthorizationError>,
+        _ configuration: CoreConfiguration,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> Outcome? {
+        guard case .asking(let timer)? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number else {
+            return nil
+        }
+        effects.append(.cancel(timer))
+        return settle(answered.id, result, configuration, now: now, into: &effects)
+    }
+
+    package mutating func timerFired(
+        _ timer: TimerID,
+        _ configuration: CoreConfiguration,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> Outcome? {
+        for (id, job) in jobs {
+            switch job.phase {
+            case .asking(timer):
+                effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
+                let error = AuthorizationError(
+                    .timedOut,
+                    "no authorization came within \(configuration.timeouts.authorization)",
+                    recovery: .retry(after: .zero)
+                )
+                return settle(id, .failure(error), configuration, now: now, into: &effects)
+            case .pausing(timer):
+                enqueue(id)
+                askNext(configuration, into: &effects)
+                return nil
+            case .queued, .asking, .deciding, .pausing:
+                break
+            }
+        }
+        return nil
+    }
+
+    package mutating func retryDecided(
+        _ question: RetryQuestionID,
+        delay: Duration?,
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) -> Outcome? {
+        for (id, job) in jobs {
+            guard case .deciding(question, let error) = job.phase else { continue }
+            guard let delay else { return finish(id, .failure(error), configuration, into: &effects) }
+            let timer = TimerID(.authorization, nextSerial())
+            jobs[id]?.phase = .pausing(timer: timer)
+            effects.append(.schedule(timer, after: max(delay, error.earliestRetry)))
+            return nil
+        }
+        return nil
+    }
+
+    // MARK: One authorization
+
+    private mutating func ask(
+        _ id: AuthorizationID,
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) {
+        guard var job = jobs[id] else { return }
+        job.number += 1
+        let timer = TimerID(.authorization, nextSerial())
+        job.phase = .asking(timer: timer)
+        jobs[id] = job
+        asking += 1
+        effects.append(.schedule(timer, after: configuration.timeouts.authorization))
+        effects.append(.authorize(AuthorizationTry(id, number: job.number), job.question))
+    }
+
+    /// The outcome of a try; nil where another one follows.
+    private mutating func settle(
+        _ id: AuthorizationID,
+        _ result: Result<Authorization, AuthorizationError>,
+        _ configuration: CoreConfiguration,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> Outcome? {
+        asking -= 1
+        guard var job = jobs[id], case .failure(let error) = result else {
+            return finish(id, result, configuration, into: &effects)
+        }
+        switch error.recovery {
+        case .askOnceMore where !job.hasAskedOnceMore:
+            job.hasAskedOnceMore = true
+            jobs[id] = job
+            enqueue(id)
+            askNext(configuration, into: &effects)
+            return nil
+        case .retry where job.number < job.maximumTries:
+            let question = RetryQuestionID(.authorization, nextSerial())
+            job.phase = .deciding(question, error)
+            jobs[id] = job
+            let context = RetryContext(
+                retryCount: job.number - 1,
+                elapsed: now - job.since,
+                reason: PusherClientError(.authorizationFailed, error.message, cause: error),
+                minimumDelay: error.earliestRetry
+            )
+            effects.append(.askRetryPolicy(question, context))
+            askNext(configuration, into: &effects)
+            return nil
+        case .none, .askOnceMore, .retry:
+            return finish(id, result, configuration, into: &effects)
+        }
+    }
+
+    private mutating func enqueue(_ id: AuthorizationID) {
+        jobs[id]?.phase = .queued
+        queue.append(id)
+    }
+
+    private mutating func finish(
+        _ id: AuthorizationID,
+        _ result: Result<Authorization, AuthorizationError>,
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) -> Outcome? {
+        guard let job = jobs.removeValue(forKey: id) else { return nil }
+        askNext(configuration, into: &effects)
+        return Outcome(id: id, subject: job.question.subject, result: result)
+    }
+
+    private mutating func end(_ id: AuthorizationID, into effects: inout [Effect]) {
+        guard let job = jobs.removeValue(forKey: id) else { return }
+        switch job.phase {
+        case .queued:
+            queue.removeAll { $0 == id }
+        case .asking(let timer):
+            asking -= 1
+            effects.append(.cancel(timer))
+            effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
+        case .deciding:
+            break
+        case .pausing(let timer):
+            effects.append(.cancel(timer))
+        }
+    }
+
+    private mutating func nextSerial() -> UInt64 {
+        serial += 1
+        return serial
+    }
+}
+
+extension AuthorizationError {
+    /// The time before which another try is of no use.
+    fileprivate var earliestRetry: Duration {
+        if case .retry(let delay) = recovery { delay } else { .zero }
+    }
+}

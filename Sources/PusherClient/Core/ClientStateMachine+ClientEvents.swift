@@ -1,0 +1,157 @@
+package import PusherProtocol
+
+/// Events that the application sends (protocol clause 5).
+extension ClientStateMachine {
+    /// Sends a client event as soon as the channel is subscribed and the server's limit allows it.
+    package mutating func trigger(
+        _ event: String,
+        _ data: Envelope.Payload,
+        on name: String,
+        _ id: ChannelID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        do throws(PusherClientError) {
+            try enqueue(event, data, on: name, id, waiter: nil)
+            sendClientEvents(now: now, into: &effects)
+        } catch {
+            effects.append(.report(error))
+        }
+    }
+
+    /// Sends a client event, and ends the wait when it is written. Fails where the channel is not subscribed.
+    package mutating func send(
+        _ event: String,
+        _ data: Envelope.Payload,
+        on name: String,
+        _ id: ChannelID,
+        waiter: WaiterID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        do throws(PusherClientError) {
+            guard subscriptions[name]?.id != id || subscriptions[name]?.isSubscribed == true else {
+                throw PusherClientError(
+                    .notSubscribed,
+                    "the client event \(event) was not sent: \(name) is not subscribed; await subscribed() before",
+                    channelName: name
+                )
+            }
+            try enqueue(event, data, on: name, id, waiter: waiter)
+            sendWaiters.insert(waiter)
+            sendClientEvents(now: now, into: &effects)
+        } catch {
+            effects.append(.resume(waiter, .failed(error)))
+        }
+    }
+
+    /// A client event that somebody waits for has gone to the operating system, or could not.
+    package mutating func clientEventWritten(
+        _ waiter: WaiterID,
+        error: PusherClientError?,
+        into effects: inout [Effect]
+    ) {
+        guard sendWaiters.remove(waiter) != nil else { return }
+        effects.append(.resume(waiter, error.map { .failed($0) } ?? .done))
+    }
+
+    private mutating func enqueue(
+        _ event: String,
+        _ data: Envelope.Payload,
+        on name: String,
+        _ id: ChannelID,
+        waiter: WaiterID?
+    ) throws(PusherClientError) {
+        guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
+            throw PusherClientError(
+                .unsubscribed,
+                "the client event \(event) was not sent: \(name) is unsubscribed",
+                channelName: name
+            )
+        }
+        guard clientEvents.count(of: id) < max(configuration.queuedClientEvents, 1) else {
+            throw PusherClientError(
+                .clientEventQueueFull,
+                """
+                the client event \(event) was not sent: \(configuration.queuedClientEvents) events wait on \(name) \
+                already; see limits.queuedClientEvents
+                """,
+                channelName: name
+            )
+        }
+        let envelope = Envelope(event: event, channel: name, data: data)
+        clientEvents.append(.init(channel: id, envelope: envelope, waiter: waiter))
+    }
+
+    /// Sends what may go out now.
+    mutating func sendClientEvents(now: Instant, into effects: inout [Effect]) {
+        guard let session = connection.session, !clientEvents.items.isEmpty else { return }
+        let subscribed = Set(subscriptions.values.filter(\.isSubscribed).map(\.id))
+        let (items, wait) = clientEvents.next(limit: configuration.clientEventsPerSecond, now: now) {
+            subscribed.contains($0)
+        }
+        for item in items { effects.append(.sendClientEvent(session.attempt, item.envelope, item.waiter)) }
+        if let wait, clientEvents.timer == nil {
+            let timer = TimerID(.clientEvents, nextSerial())
+            clientEvents.timer = timer
+            effects.append(.schedule(timer, after: wait))
+        }
+    }
+
+    /// Events that somebody waits for are given up; the others go out when their channel is subscribed again.
+    mutating func loseClientEvents(into effects: inout [Effect]) {
+        if let timer = clientEvents.timer {
+            effects.append(.cancel(timer))
+            clientEvents.timer = nil
+        }
+        failClientEvents(clientEvents.connectionLost(), into: &effects) { name in
+            PusherClientError(
+                .notSubscribed,
+                "the client event was not sent: the connection was lost",
+                channelName: name
+            )
+        }
+    }
+
+    /// The channel object is out of use.
+    mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
+        failClientEvents(clientEvents.remove { $0.channel == id }, into: &effects) { name in
+            PusherClientError(
+                .unsubscribed,
+                "the client event was not sent: the channel was unsubscribed",
+                channelName: name
+            )
+        }
+    }
+
+    private mutating func failClientEvents(
+        _ items: [ClientEventQueue.Item],
+        into effects: inout [Effect],
+        _ error: (String?) -> PusherClientError
+    ) {
+        for item in items {
+            guard let waiter = item.waiter else {
+                effects.append(.report(error(item.envelope.channel)))
+                continue
+            }
+            if sendWaiters.remove(waiter) != nil {
+                effects.append(.resume(waiter, .failed(error(item.envelope.channel))))
+            }
+        }
+    }
+
+    /// The server rejected a client event. It seldom says of which channel.
+    mutating func clientEventRejected(
+        _ message: ServerErrorMessage,
+        named name: String?,
+        into effects: inout [Effect]
+    ) {
+        let recent = clientEvents.onlyRecentChannel.flatMap { id in subscriptions.values.first { $0.id == id } }
+        let name = name ?? message.channelNamed(among: Array(subscriptions.keys)) ?? recent?.name
+        let error = message.clientError(.clientEventRejected, channelName: name)
+        effects.append(.report(error))
+        guard let name, let subscription = subscriptions[name], subscription.isWanted else { return }
+        let event = Envelope(event: EventName.error, channel: name, data: .string(message.jsonText))
+        effects.append(.deliver(subscription.id, event))
+    }
+}

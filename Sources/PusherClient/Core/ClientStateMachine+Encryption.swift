@@ -1,0 +1,63 @@
+import PusherProtocol
+
+/// Events of encrypted channels (protocol clause 10).
+extension ClientStateMachine {
+    /// Has the channel's machine do something, and does what it says.
+    mutating func decrypt(
+        _ name: String,
+        now: Instant,
+        into effects: inout [Effect],
+        _ change: (inout DecryptionStateMachine) -> [DecryptionStateMachine.Step]
+    ) {
+        guard var decryption = subscriptions[name]?.decryption, let id = subscriptions[name]?.id else { return }
+        let steps = change(&decryption)
+        for step in steps {
+            switch step {
+            case .deliver(let envelope):
+                effects.append(.deliver(id, envelope))
+            case .fail(let envelope, let reason):
+                let error = PusherClientError(
+                    .decryptionFailed,
+                    "the event \(envelope.event.prefix(EventName.maximumLength)) cannot be decrypted: \(reason)",
+                    channelName: name
+                )
+                effects.append(.failedToDecrypt(id, envelope, error))
+            case .refreshKey:
+                // Without a connection the next subscription brings the key.
+                guard let session = connection.session else {
+                    decryption.connectionLost()
+                    break
+                }
+                let authorization = beginAuthorization(
+                    of: .channel(name),
+                    socketID: session.socketID,
+                    maximumTries: CoreConfiguration.keyRefreshTries,
+                    now: now,
+                    into: &effects
+                )
+                decryption.refreshBegan(authorization)
+            }
+        }
+        subscriptions[name]?.decryption = decryption
+    }
+
+    /// The key of an encrypted channel was asked for anew. The subscription itself goes on as it is.
+    mutating func keyRefreshed(
+        _ name: String,
+        _ result: Result<Authorization, AuthorizationError>,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        do throws(SubscriptionError) {
+            switch result {
+            case .success(let authorization):
+                let key = try Self.key(of: authorization, name)
+                decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
+            case .failure(let error):
+                throw SubscriptionError(error, channelName: name)
+            }
+        } catch {
+            decrypt(name, now: now, into: &effects) { $0.refreshFailed(error, now: now) }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+import PusherProtocol
+
+/// The user: sign-in, their own events, and those whom they watch (protocol clause 9).
+extension ClientStateMachine {
+    // MARK: Calls
+
+    /// Signs the user in, now or as soon as there is a connection, and again on each connection after it.
+    package mutating func signIn(now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
+        switch signIn.phase {
+        case .authorizing, .signingIn, .signedIn: return
+        case .unwanted, .waiting, .failed: break
+        }
+        signIn.phase = .waiting
+        beginSignIn(now: now, into: &effects)
+    }
+
+    /// Signs in, and ends the wait when that has succeeded or failed.
+    package mutating func awaitSignIn(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        signIn(now: now, into: &effects)
+        switch signIn.phase {
+        case .signedIn:
+            effects.append(.resume(waiter, .done))
+        case .failed(let error):
+            effects.append(.resume(waiter, .failed(error)))
+        case .unwanted, .waiting, .authorizing, .signingIn:
+            if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
+            signIn.waiters.append(waiter)
+        }
+    }
+
+    // MARK: Steps
+
+    mutating func beginSignIn(now: Instant, into effects: inout [Effect]) {
+        guard signIn.phase == .waiting, let session = connection.session else { return }
+        let id = beginAuthorization(of: .user, socketID: session.socketID, now: now, into: &effects)
+        // The outcome of one that fails at once is an input of its own.
+        signIn.phase = .authorizing(id)
+    }
+
+    mutating func signInAuthorized(
+        _ result: Result<Authorization, AuthorizationError>,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let session = connection.session else { return }
+        switch result {
+        case .failure(let error):
+            failSignIn(
+                PusherClientError(.signInFailed, error.message, cause: error),
+                status: error.httpStatus,
+                now: now,
+                into: &effects
+            )
+        case .success(let authorization):
+            if let problem = Self.problem(with: authorization) {
+                let message = "the authorization of the user cannot be used: \(problem)"
+                return failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
+            }
+            let timer = TimerID(.signIn, nextSerial())
+            signIn.phase = .signingIn(timer: timer)
+            effects.append(.schedule(timer, after: configuration.timeouts.signIn))
+            let message = Envelope.signIn(auth: authorization.auth, userData: authorization.data ?? "")
+            effects.append(.send(session.attempt, message))
+        }
+    }
+
+    private static func problem(with authorization: Authorization) -> String? {
+        if let problem = problem(withAuth: authorization.auth) { return problem }
+        guard let data = authorization.data else { return "it has no user_data" }
+        guard data.utf8.count <= maximumDataLength else {
+            return "its user_data has more than \(maximumDataLength) bytes"
+        }
+        guard let value = JSONValue(parsing: data), value.object != nil else {
+            return "its user_data is not the JSON text of an object"
+        }
+        guard let id = value["id"]?.identifier, !id.isEmpty else { return "its user_data has no id" }
+        return nil
+    }
+
+    mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        guard let session = connection.session, signIn.isWanted, signIn.user == nil else { return }
+        guard let user = SignedInUser(envelope.data) else {
+            let message = "\(EventName.signInSuccess) names no user"
+            guard signIn.isAwaitingServer else { return reportMalformed(message, nil, into: &effects) }
+            return failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
+        }
+        endSignInWork(into: &effects)
+        signIn.phase = .signedIn(user)
+        effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
+        effects.append(.signedIn(user, envelope))
+        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .done)) }
+        endWaitingForSignIn(now: now, into: &effects)
+    }
+
+    /// The server did not answer in time.
+    mutating func signInTimedOut(_ timer: TimerID, now: Instant, into effects: inout [Effect]) {
+        guard case .signingIn(timer) = signIn.phase else { return }
+        let message = "the server did not answer the sign-in within \(configuration.timeouts.signIn)"
+        failSignIn(PusherClientError(.signInTimedOut, message), now: now, into: &effects)
+    }
+
+    mutating func failSignIn(
+        _ error: PusherClientError,
+        status: Int? = nil,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        endSignInWork(into: &effects)
+        signIn.phase = .failed(error)
+        var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
+        if let status = status ?? error.serverCode { data["status"] = .integer(status) }
+        let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
+        effects.append(.signInFailed(error, event))
+        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .failed(error))) }
+        endWaitingForSignIn(now: now, into: &effects)
+    }
+
+    /// What is under way for the sign-in is not needed any more.
+    private mutating func endSignInWork(into effects: inout [Effect]) {
+        switch signIn.phase {
+        case .authorizing(let id): authorizations.cancel(id, configuration, into: &effects)
+        case .signingIn(let timer): effects.append(.cancel(timer))
+        case .unwanted, .waiting, .signedIn, .failed: break
+        }
+    }
+
+    // MARK: What the server says to the user
+
+    /// An event that no subscribed channel has: the user's own, or nobody's.
+    func receivedForUser(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let user = signIn.user, envelope.channel == user.channelName else { return }
+        if !EventName.isProtocolEvent(envelope.event) { effects.append(.deliverToUser(envelope)) }
+    }
+
+    mutating func watchlistChanged(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard signIn.user != nil else { return }
+        guard let events = envelope.data.value?["events"]?.array else {
+            return reportMalformed("\(envelope.event) has no list of events", nil, into: &effects)
+        }
+        for event in events {
+            guard let name = event["name"]?.string, let ids = event["user_ids"]?.array?.compactMap(\.identifier) else {
+                reportMalformed("\(envelope.event) has an event without a name or user_ids", nil, into: &effects)
+                continue
+            }
+            signIn.watched(name, ids)
+            effects.append(.watchlistChanged(WatchlistEvent(name: name, userIDs: ids)))
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import PusherProtocol
+
+/// A user who is subscribed to a presence channel.
+package struct PresenceMember: Hashable, Sendable {
+    package var id: String
+    /// JSON text; nil where there is none, or it is null.
+    package var info: String?
+
+    package init(id: String, info: String? = nil) {
+        self.id = id
+        self.info = info
+    }
+
+    init(id: String, info: JSONValue?) {
+        self.id = id
+        self.info = if let info, info != .null { info.jsonText } else { nil }
+    }
+
+    /// The payload of `pusher_internal:member_added` and `…removed`; nil where it names no user.
+    init?(_ data: Envelope.Payload) {
+        guard let value = data.value, let id = value["user_id"]?.identifier, !id.isEmpty else { return nil }
+        self.init(id: id, info: value["user_info"])
+    }
+
+    /// The data of the events `pusher:member_added` and `pusher:member_removed`, as pusher-js has it.
+    package var eventData: String {
+        var writer = JSONWriter()
+        writer.write(raw: #"{"id":"#)
+        writer.write(string: id)
+        writer.write(raw: #","info":"#)
+        writer.write(raw: info ?? "null")
+        writer.write(raw: "}")
+        return writer.text
+    }
+}
+
+/// The members of a presence channel: no id stands twice, and the list is that of the server's last word.
+package struct PresenceRoster: Hashable, Sendable {
+    /// What replacing the list changed.
+    package struct Difference: Hashable, Sendable {
+        package var added: [PresenceMember] = []
+        package var removed: [PresenceMember] = []
+    }
+
+    /// The id under which this client is subscribed.
+    package var myID: String?
+    private var list: [PresenceMember] = []
+    /// True between a success and the loss that follows it.
+    private var isCurrent = false
+    private var hasBeenFilled = false
+
+    package init() {}
+
+    /// The members; none while the channel is not subscribed.
+    package var members: [PresenceMember] { isCurrent ? list : [] }
+
+    package func member(_ id: String) -> PresenceMember? { members.first { $0.id == id } }
+
+    /// A subscription has succeeded. What has changed since the last one; nothing where it is the first.
+    package mutating func replace(with members: [PresenceMember]) -> Difference {
+        let before = list
+        let isFirst = !hasBeenFilled
+        list = members
+        isCurrent = true
+        hasBeenFilled = true
+        guard !isFirst else { return Difference() }
+        let (old, new) = (Set(before.map(\.id)), Set(members.map(\.id)))
+        return Difference(
+            added: members.filter { !old.contains($0.id) },
+            removed: before.filter { !new.contains($0.id) }
+        )
+    }
+
+    /// True where the member was not there before.
+    package mutating func add(_ member: PresenceMember) -> Bool {
+        if let index = list.firstIndex(where: { $0.id == member.id }) {
+            list[index] = member
+            return false
+        }
+        list.append(member)
+        return true
+    }
+
+    /// The member that was there, with what is known of it; nil where there was none.
+    package mutating func remove(_ id: String) -> PresenceMember? {
+        list.firstIndex { $0.id == id }.map { list.remove(at: $0) }
+    }
+
+    /// The connection is gone. The list is kept, to find out what has changed when it can be asked for again.
+    package mutating func connectionLost() { isCurrent = false }
+}
+
+extension PresenceRoster {
+    /// The members in the payload of a success (protocol clause 3): `hash` by id or, as PHP writes it, as a list; in the
+    /// order of `ids` where that is given. Nil where there is nothing of the kind.
+    static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
+        guard let presence = data.value?["presence"], presence.object != nil else { return nil }
+        var members: [PresenceMember] = []
+        switch presence["hash"] {
+        case .object(let hash): members = hash.map { PresenceMember(id: $0.key, info: $0.value) }
+        case .array(let list):
+            members = list.enumerated().map { PresenceMember(id: String($0.offset), info: $0.element) }
+        default: break
+        }
+        let ids = presence["ids"]?.array?.compactMap(\.identifier) ?? []
+        guard presence["hash"] != nil || presence["ids"] != nil else { return nil }
+        var byID = Dictionary(members.map { ($0.id, $0) }) { _, last in last }
+        var seen: Set<String> = []
+        var ordered: [PresenceMember] = []
+        for id in ids where !id.isEmpty && seen.insert(id).inserted {
+            ordered.append(byID.removeValue(forKey: id) ?? PresenceMember(id: id))
+        }
+        return ordered + byID.values.filter { !$0.id.isEmpty }.sorted { $0.id < $1.id }
+    }
+}

@@ -1,0 +1,89 @@
+import PusherProtocol
+
+/// The user who is signed in.
+package struct SignedInUser: Hashable, Sendable {
+    package var id: String
+    /// `user_data`, as JSON text.
+    package var data: String
+
+    /// The channel on which the server sends the user's own events.
+    package var channelName: String { Self.channelPrefix + id }
+
+    package static let channelPrefix = "#server-to-user-"
+
+    /// `user_info` of the data, for presence channels.
+    var info: JSONValue? { JSONValue(parsing: data)?["user_info"] }
+}
+
+extension SignedInUser {
+    /// The payload of `pusher:signin_success`; nil where it names no user. Servers write the data once or twice encoded,
+    /// and ids as strings or numbers.
+    init?(_ payload: Envelope.Payload) {
+        guard let data = payload.value?["user_data"] else { return nil }
+        let text = data.string ?? data.jsonText
+        guard let id = JSONValue(parsing: text)?["id"]?.identifier, !id.isEmpty else { return nil }
+        self.init(id: id, data: text)
+    }
+}
+
+/// The sign-in: once asked for, it is done on every connection.
+package struct SignInStateMachine: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// Nobody has asked for it.
+        case unwanted
+        /// There is no connection.
+        case waiting
+        case authorizing(AuthorizationID)
+        case signingIn(timer: TimerID)
+        case signedIn(SignedInUser)
+        /// Tried again on the next connection, or when the application asks.
+        case failed(PusherClientError)
+    }
+
+    package internal(set) var phase = Phase.unwanted
+    /// The users of the watchlist who are online, as far as the server has said.
+    package private(set) var online: Set<String> = []
+    package var waiters: [WaiterID] = []
+
+    package init() {}
+
+    package var isWanted: Bool { phase != .unwanted }
+
+    package var user: SignedInUser? {
+        guard case .signedIn(let user) = phase else { return nil }
+        return user
+    }
+
+    /// True where the outcome is still to come.
+    package var isUnderWay: Bool {
+        switch phase {
+        case .authorizing, .signingIn: true
+        case .unwanted, .waiting, .signedIn, .failed: false
+        }
+    }
+
+    package var isAwaitingServer: Bool {
+        if case .signingIn = phase { true } else { false }
+    }
+
+    package mutating func takeWaiters() -> [WaiterID] {
+        defer { waiters = [] }
+        return waiters
+    }
+
+    /// The server tells of users who came or went.
+    package mutating func watched(_ name: String, _ ids: [String]) {
+        switch name {
+        case EventName.online: online.formUnion(ids)
+        case EventName.offline: online.subtract(ids)
+        default: break
+        }
+    }
+
+    /// The connection is gone.
+    package mutating func connectionLost(into effects: inout [Effect]) {
+        if case .signingIn(let timer) = phase { effects.append(.cancel(timer)) }
+        if isWanted { phase = .waiting }
+        online = []
+    }
+}

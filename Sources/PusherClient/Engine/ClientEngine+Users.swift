@@ -1,0 +1,108 @@
+import Logging
+import PusherProtocol
+
+/// Telling what happens to members, to the user, and to whom they watch.
+extension ClientEngine {
+    // MARK: Presence
+
+    func membersReplaced(_ id: ChannelID, _ members: [PresenceMember], _ difference: PresenceRoster.Difference) {
+        guard let channel = channel(id) as? PusherPresenceChannel else { return }
+        let added = difference.added.map { PusherPresenceChannelMember($0) }
+        let removed = difference.removed.map { PusherPresenceChannelMember($0) }
+        channel.membershipChanges.send(
+            .replaced(members: members.map { PusherPresenceChannelMember($0) }, added: added, removed: removed)
+        )
+        for (member, object) in zip(difference.removed, removed) {
+            call(object) { channel.onMemberRemoved }
+            deliver(.init(event: EventName.memberRemoved, member, on: channel.name), to: id)
+        }
+        for (member, object) in zip(difference.added, added) {
+            call(object) { channel.onMemberAdded }
+            deliver(.init(event: EventName.memberAdded, member, on: channel.name), to: id)
+        }
+    }
+
+    func memberAdded(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
+        guard let channel = channel(id) as? PusherPresenceChannel else { return }
+        let object = PusherPresenceChannelMember(member)
+        channel.membershipChanges.send(.added(object))
+        call(object) { channel.onMemberAdded }
+        deliver(envelope, to: id)
+    }
+
+    func memberRemoved(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
+        guard let channel = channel(id) as? PusherPresenceChannel else { return }
+        let object = PusherPresenceChannelMember(member)
+        channel.membershipChanges.send(.removed(object))
+        call(object) { channel.onMemberRemoved }
+        deliver(envelope, to: id)
+    }
+
+    /// The closure is read when its turn has come: it may have been changed by then.
+    private func call(
+        _ member: PusherPresenceChannelMember,
+        _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
+    ) {
+        guard closure() != nil else { return }
+        dispatcher.enqueue(.call { closure()?(member) })
+    }
+
+    // MARK: Cache and encryption
+
+    func cacheMissed(_ id: ChannelID, _ envelope: Envelope) {
+        guard let channel = channel(id) else { return }
+        channel.cacheMissed.send(CacheMiss(channelName: channel.name))
+        if channel.onCacheMiss != nil {
+            dispatcher.enqueue(.call { channel.onCacheMiss?() })
+        }
+        deliver(envelope, to: id)
+    }
+
+    func failedToDecrypt(_ envelope: Envelope, _ error: PusherClientError) {
+        let (name, channel, data) = (envelope.event, envelope.channel ?? "", envelope.data.text)
+        logger.warning("An event cannot be decrypted", metadata: ["pusher.error": "\(error)"])
+        debug("error: \(error.message)")
+        errors.send(error)
+        notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
+    }
+
+    // MARK: The user
+
+    func signedIn(_ user: SignedInUser, _ envelope: Envelope) {
+        debug("signed in as \(user.id)")
+        deliverToUser(envelope)
+    }
+
+    func signInFailed(_ error: PusherClientError, _ envelope: Envelope) {
+        logger.warning("Sign-in failed", metadata: ["pusher.error": "\(error)"])
+        debug("error: \(error.message)")
+        errors.send(error)
+        let reported = PusherError(error)
+        notify { $0.receivedError(error: reported) }
+        deliverToUser(envelope)
+    }
+
+    func deliverToUser(_ envelope: Envelope) {
+        guard !everyEvent.isEmpty || !userEvents.isEmpty else { return }
+        let event = PusherEvent(envelope)
+        let overflows = everyEvent.deliver(event, by: dispatcher) + userEvents.deliver(event, by: dispatcher)
+        if overflows > 0 { reportOverflow(of: overflows, on: envelope.channel) }
+    }
+
+    func watchlistChanged(_ event: WatchlistEvent) {
+        watchlistEvents.send(event)
+        watchlistCallbacks.deliver(event, by: dispatcher)
+    }
+}
+
+extension Envelope {
+    fileprivate init(event: String, _ member: PresenceMember, on channel: String) {
+        self.init(event: event, channel: channel, data: .string(member.eventData))
+    }
+}
+
+extension PusherPresenceChannelMember {
+    convenience init(_ member: PresenceMember) {
+        self.init(userId: member.id, userInfoText: member.info)
+    }
+}

@@ -1,0 +1,47 @@
+import Foundation
+import NIOConcurrencyHelpers
+
+/// The callbacks of a watchlist.
+final class WatchlistCallbacks: Sendable {
+    private final class Callback: Sendable {
+        let id = UUID().uuidString
+        let call: @Sendable (WatchlistEvent) -> Void
+
+        init(_ call: @escaping @Sendable (WatchlistEvent) -> Void) { self.call = call }
+    }
+
+    private let callbacks = NIOLockedValueBox<[Callback]>([])
+
+    func bind(_ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String {
+        let callback = Callback(call)
+        callbacks.withLockedValue { $0.append(callback) }
+        return callback.id
+    }
+
+    func unbind(_ id: String) { remove { $0.id == id } }
+
+    func unbindAll() { remove { _ in true } }
+
+    func deliver(_ event: WatchlistEvent, by dispatcher: CallbackDispatcher) {
+        for callback in callbacks.withLockedValue({ $0 }) {
+            dispatcher.enqueue(
+                .call {
+                    // It may have been unbound while it waited for its queue.
+                    if self.contains(callback) { callback.call(event) }
+                }
+            )
+        }
+    }
+
+    private func contains(_ callback: Callback) -> Bool {
+        callbacks.withLockedValue { $0.contains { $0 === callback } }
+    }
+
+    private func remove(_ matches: (Callback) -> Bool) {
+        // Released outside the lock: a closure can own anything, and that may call back.
+        _ = callbacks.withLockedValue { callbacks in
+            defer { callbacks.removeAll(where: matches) }
+            return callbacks
+        }
+    }
+}

@@ -1,0 +1,13 @@
+/// Users of the watchlist came online or went offline.
+public struct WatchlistEvent: Hashable, Sendable {
+    /// `online` or `offline`; a later version of the protocol may have more.
+    public let name: String
+    /// Whom it is about.
+    public let userIDs: [String]
+
+    /// Makes an event, for tests of what handles it.
+    public init(name: String, userIDs: [String]) {
+        self.name = name
+        self.userIDs = userIDs
+    }
+}
