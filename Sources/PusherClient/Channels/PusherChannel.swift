@@ -9,9 +9,9 @@ import PusherProtocol
 /// delivered to it any more; subscribing to the same name again makes a new one.
 ///
 /// It is not made for subclassing: ``PusherPresenceChannel`` is the only subclass.
-// The compiler cannot check a class that has a subclass. This one and its subclass, which is final, hold nothing but
-// constants of Sendable types; nothing outside the module can add another.
 public class PusherChannel: @unchecked Sendable {
+    // The compiler cannot check a class that has a subclass. This one and its subclass, which is final, hold nothing but
+    // constants of Sendable types, and nothing outside the module can add another.
     /// The channel's name.
     public let name: String
     let id: ChannelID

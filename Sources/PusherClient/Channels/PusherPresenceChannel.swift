@@ -4,8 +4,8 @@ import NIOConcurrencyHelpers
 ///
 /// The list of members is the server's, as of its last word: it is replaced with each subscription, nobody stands in it
 /// twice, and it is empty while the channel is not subscribed.
-// The conformance has to be said again for a subclass. It is final, and holds constants of Sendable types.
 public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
+    // The conformance has to be said again for a subclass. It is final, and holds constants of Sendable types.
     let membershipChanges: Broadcast<MembershipChange>
     /// Why the channel is no presence channel.
     let fault: SubscriptionError?

@@ -49,6 +49,13 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 
     package var isEmpty: Bool { jobs.isEmpty }
 
+    /// True where one waits before it is asked for again.
+    package var isPausing: Bool {
+        jobs.values.contains { job in
+            if case .pausing = job.phase { true } else { false }
+        }
+    }
+
     package mutating func begin(
         _ question: AuthorizationQuestion,
         maximumTries: Int,

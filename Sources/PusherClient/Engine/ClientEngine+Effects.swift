@@ -79,9 +79,7 @@ extension ClientEngine {
             return
         }
         let text = envelope.jsonText
-        if tracesMessages {
-            logger.trace("Sending", metadata: ["pusher.message": "\(envelope.isSecret ? envelope.event : text)"])
-        }
+        if tracesMessages { trace("Sending", envelope, text) }
         connection.send(text, promise: promise)
         loopState.value.unflushed.insert(id)
     }
@@ -257,7 +255,19 @@ extension SubscriptionError {
     }
 }
 
-extension Envelope {
-    /// The message has a signature in it.
-    fileprivate var isSecret: Bool { event == EventName.subscribe || event == EventName.signIn }
+extension ClientEngine {
+    /// Writes a message to the log. Of those that have a signature in them, or may have, no more than is safe.
+    func trace(_ what: Logger.Message, _ envelope: Envelope, _ text: String) {
+        let shown: String
+        switch envelope.event {
+        case EventName.subscribe, EventName.signIn, EventName.signInSuccess:
+            let channel = envelope.data.value?["channel"]?.string
+            shown = "\(envelope.event) \(channel ?? "")"
+        case EventName.error, EventName.subscriptionError:
+            shown = ServerErrorMessage.presentable(text)
+        default:
+            shown = text
+        }
+        logger.trace(what, metadata: ["pusher.message": "\(shown)"])
+    }
 }

@@ -195,13 +195,14 @@ package final class ClientEngine: Sendable {
     }
 
     private func received(_ buffer: ByteBuffer, on id: AttemptID) {
-        if tracesMessages {
-            logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer))"])
-        }
         let envelope: Envelope
         do {
             envelope = try Envelope(decoding: buffer.readableBytesUInt8Span)
+            if tracesMessages { trace("Received", envelope, String(buffer: buffer)) }
         } catch {
+            if tracesMessages {
+                logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer))"])
+            }
             return malformed("the server sent \(buffer.readableBytes) bytes that are no message: \(error)", on: id)
         }
         // Left to `.readComplete`, unless it is being drained already.

@@ -23,7 +23,11 @@ struct ErrorAttributionTests {
                 "report serverError of b", "failed b subscriptionRefused",
             ]
         )
-        #expect(client.received(.error(4301, "rate", channel: "c")) == ["report clientEventRejected 4301 of c", "deliver c pusher:error"])
+        #expect(
+            client.received(.error(4301, "rate", channel: "c")) == [
+                "report clientEventRejected 4301 of c", "deliver c pusher:error",
+            ]
+        )
         #expect(client.received(.error(nil, "bad", channel: "stranger")) == ["report serverError of stranger"])
     }
 

@@ -10,6 +10,9 @@ import Testing
 
 /// A server and its clients without a socket, in a time that passes only when a test says so.
 final class VirtualWorld: Sendable {
+    static let authEndpoint = "http://server.test/pusher/auth"
+    static let userEndpoint = "http://server.test/pusher/user-auth"
+
     let loop = NIOAsyncTestingEventLoop()
     let network: InMemoryServer
     private let start = ContinuousClock.now
@@ -114,25 +117,45 @@ final class VirtualWorld: Sendable {
 extension PusherClientOptions {
     /// Options for virtual time: callbacks straight on the loop, and no wait that is drawn by chance.
     static func virtual(
+        authMethod: AuthMethod = .endpoint(authEndpoint: VirtualWorld.authEndpoint),
+        userAuthMethod: UserAuthMethod = .noMethod,
         autoReconnect: Bool = true,
         useTLS: Bool = false,
         activityTimeout: Double? = nil,
         timeouts: Timeouts = Timeouts(),
         retryPolicy: any RetryPolicy = .delays([.seconds(1)]),
+        clientEventEncoding: ClientEventEncoding = .json,
         limits: Limits = Limits(),
         callbackQueue: CallbackQueue = .eventLoop,
         logger: Logger? = nil
     ) -> PusherClientOptions {
         PusherClientOptions(
+            authMethod: authMethod,
             autoReconnect: autoReconnect,
             host: .host("server.test"),
             useTLS: useTLS,
             activityTimeout: activityTimeout,
+            userAuthMethod: userAuthMethod,
             timeouts: timeouts,
             retryPolicy: retryPolicy,
+            authorizationRetryPolicy: .delays([.seconds(1)]),
+            clientEventEncoding: clientEventEncoding,
             limits: limits,
             callbackQueue: callbackQueue,
             logger: logger ?? .quiet
+        )
+    }
+}
+
+extension PusherClientOptions {
+    /// Options for virtual time of a client whose user the backend knows.
+    static func virtual(user: String, info: String? = nil, watchlist: String? = nil) -> PusherClientOptions {
+        var parameters = ["user_id": user]
+        parameters["user_info"] = info
+        parameters["watchlist"] = watchlist
+        return .virtual(
+            authMethod: .endpoint(AuthEndpoint(VirtualWorld.authEndpoint, parameters: .init(parameters))),
+            userAuthMethod: .endpoint(AuthEndpoint(VirtualWorld.userEndpoint, parameters: .init(parameters)))
         )
     }
 }
@@ -167,11 +190,20 @@ final class RecordingDelegate: PusherDelegate {
     let subscriptions = Log<String>()
     let failures = Log<String>()
     let errors = Log<PusherError>()
+    let undecryptable = Log<String>()
+    let subscriptionErrors = Log<SubscriptionError>()
+    let refusals = Log<String>()
 
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) { states.append(new) }
     func subscribedToChannel(name: String) { subscriptions.append(name) }
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
         failures.append(name)
+        if let error = error?.userInfo[NSUnderlyingErrorKey] as? SubscriptionError { subscriptionErrors.append(error) }
+        let status = (response as? HTTPURLResponse)?.statusCode
+        refusals.append("\(status.map { String($0) } ?? "-") \(data ?? "-")")
+    }
+    func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {
+        undecryptable.append("\(channelName) \(eventName)")
     }
     func receivedError(error: PusherError) { errors.append(error) }
 }

@@ -1,0 +1,219 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Authorizing channels", .timeLimit(.minutes(5)))
+struct AuthorizationTests {
+    let world = VirtualWorld()
+
+    private var subscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:subscribe") } }
+
+    @Test("an endpoint authorizes a private channel, with the request that every backend knows")
+    func endpoint() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-a=@b")
+        #expect(!channel.subscribed)
+        await world.runUntil { channel.subscribed }
+        let request = try #require(world.server.authorizationRequests.first)
+        let socketID = try #require(pusher.connection.socketId)
+        #expect(request.method == "POST")
+        #expect(request.header("Content-Type") == "application/x-www-form-urlencoded")
+        #expect(String(decoding: request.body, as: UTF8.self) == "socket_id=\(socketID)&channel_name=private-a%3D%40b")
+    }
+
+    @Test("without a method the subscription fails and says what to do")
+    func noMethod() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
+        let channel = pusher.subscribe("private-orders")
+        let error = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(error?.kind == .authorizationFailed)
+        #expect((error?.cause as? AuthorizationError)?.kind == .noMethod)
+        #expect(error?.message.contains("authMethod") == true)
+    }
+
+    @Test("a failure is the same error for the waiting call, the event and the delegate, with status and body")
+    func sameError() async throws {
+        world.server.failAuthorizations(with: .status(403, body: "no entry"))
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let events = Log<PusherEvent>()
+        let channel = try await world.atOnce {
+            let channel = pusher.subscribe("private-orders")
+            channel.bind(eventName: "pusher:subscription_error") { events.append($0) }
+            return channel
+        }
+        let thrown = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(thrown?.httpStatus == 403)
+        #expect(thrown?.body == "no entry")
+        #expect(thrown?.channelName == "private-orders")
+        #expect(events.elements.map(\.subscriptionError) == [thrown])
+        #expect(delegate.subscriptionErrors.elements == [thrown].compactMap { $0 })
+        #expect(delegate.refusals.elements == ["403 no entry"])
+        struct Data: Decodable, Equatable {
+            var type: String
+            var status: Int
+        }
+        #expect(try events.elements.first?.decode(as: Data.self) == Data(type: "AuthError", status: 403))
+    }
+
+    @Test("an answer for an older connection is not sent on a newer one (pusher-js, PusherSwift 397)")
+    func staleAuthorization() async throws {
+        world.server.failAuthorizations(1, with: .delayed(.seconds(3)))
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-orders")
+        await world.runUntil { world.server.authorizationRequests.count == 1 }
+        world.server.dropConnections()
+        await world.advance(by: .seconds(1))
+        await world.runUntil { channel.subscribed }
+        await world.advance(by: .seconds(5))
+        let socketIDs = world.server.authorizationRequests.map { String(decoding: $0.body, as: UTF8.self) }
+        #expect(Set(socketIDs).count == 2)
+        #expect(subscribes.count == 1)
+        #expect(channel.subscribed)
+    }
+
+    @Test("a server error is asked about again, a refusal only where a provider may know better")
+    func retries() async throws {
+        world.server.failAuthorizations(2, with: .status(503))
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-orders")
+        for count in 1...2 {
+            await world.runUntil { world.server.authorizationRequests.count == count }
+            await world.runUntil { pusher.engine.read { $0.machine.authorizations.isPausing } }
+            await world.advance(by: .seconds(1))
+        }
+        await world.runUntil { channel.subscribed }
+        #expect(world.server.authorizationRequests.count == 3)
+    }
+
+    @Test("a refusal is asked about once more where a header provider may have a fresh token")
+    func freshToken() async throws {
+        let tokens = Log<Int>()
+        let endpoint = AuthEndpoint(VirtualWorld.authEndpoint) { _ in
+            tokens.append(tokens.count + 1)
+            return ["Authorization": "Bearer \(tokens.count)"]
+        }
+        world.server.failAuthorizations(1, with: .status(401))
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .endpoint(endpoint)))
+        let channel = pusher.subscribe("private-orders")
+        await world.runUntil { channel.subscribed }
+        #expect(world.server.authorizationRequests.map { $0.header("Authorization") } == ["Bearer 1", "Bearer 2"])
+    }
+
+    @Test("nil from an authorizer is an error that is told (PusherSwift 367)")
+    func nilAnswer() async throws {
+        struct Nobody: Authorizer {
+            func fetchAuthValue(
+                socketID: String,
+                channelName: String,
+                completionHandler: @escaping @Sendable (PusherAuth?) -> Void
+            ) { completionHandler(nil) }
+        }
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .authorizer(authorizer: Nobody())))
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("private-orders")
+        let error = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect((error?.cause as? AuthorizationError)?.kind == .authorizerFailed)
+        #expect(delegate.failures.elements == ["private-orders"])
+    }
+
+    @Test("an authorizer that never answers holds up neither events nor other channels (PusherSwift)")
+    func hangingAuthorizer() async throws {
+        struct Hanging: AsyncAuthorizer {
+            func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth {
+                guard request.channelName == "private-stuck" else { throw AuthorizationError(.refused, "no") }
+                try await Task.sleep(for: .seconds(86_400))
+                return PusherAuth(auth: "late")
+            }
+        }
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .authorizer(authorizer: Hanging())))
+        let events = Log<String>()
+        let orders = pusher.subscribe("orders")
+        orders.bind(eventName: "created") { events.append($0.data ?? "") }
+        let stuck = pusher.subscribe("private-stuck")
+        let other = pusher.subscribe("private-other")
+        await #expect(throws: SubscriptionError.self) { try await world.complete { try await other.subscribed() } }
+        try world.server.publish(event: "created", data: "1", to: "orders")
+        await world.run()
+        #expect(events.elements == ["1"])
+        let waiting = Task { try await stuck.subscribed() }
+        await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
+        for _ in 1...3 {
+            await world.advance(by: .seconds(10))
+            await world.advance(by: .seconds(1))
+        }
+        let error = await #expect(throws: SubscriptionError.self) { try await waiting.value }
+        #expect((error?.cause as? AuthorizationError)?.kind == .timedOut)
+    }
+
+    @Test("a channel that is unsubscribed while it is authorized stays unsubscribed (pusher-js)")
+    func unsubscribeWhileAuthorizing() async throws {
+        world.server.failAuthorizations(1, with: .delayed(.seconds(1)))
+        let pusher = try await world.makeConnectedClient()
+        pusher.subscribe("private-orders")
+        await world.runUntil { world.server.authorizationRequests.count == 1 }
+        pusher.unsubscribe("private-orders")
+        await world.advance(by: .seconds(2))
+        world.server.dropConnections()
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(subscribes.isEmpty)
+        #expect(pusher.connection.channels.channels.isEmpty)
+    }
+
+    @Test("an authorization that is handed over is used once, and its end is told (PusherSwift)")
+    func ownAuthorization() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
+        let socketID = try #require(pusher.connection.socketId)
+        let signed = try world.server.authorization(of: "private-orders", socketID: socketID)
+        let channel = pusher.subscribe("private-orders", auth: PusherAuth(auth: signed.auth))
+        await world.runUntil { channel.subscribed }
+        #expect(channel.auth == nil)
+        world.server.dropConnections()
+        let failures = Log<SubscriptionError?>()
+        channel.bind(eventName: "pusher:subscription_error") { failures.append($0.subscriptionError) }
+        await world.advance(by: .seconds(1))
+        await world.runUntil { failures.count == 1 }
+        #expect(failures.elements[0]?.message.contains("earlier connection") == true)
+        let next = try #require(pusher.connection.socketId)
+        channel.auth = PusherAuth(auth: try world.server.authorization(of: "private-orders", socketID: next).auth)
+        pusher.subscribe("private-orders")
+        await world.runUntil { channel.subscribed }
+    }
+
+    @Test("a batching endpoint turns many channels into one request")
+    func batch() async throws {
+        let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
+        let pusher = world.makeClient(.virtual(authMethod: .endpoint(endpoint)))
+        let channels = (1...40).map { pusher.subscribe("private-\($0)") }
+        pusher.connect()
+        await world.runUntil { channels.allSatisfy(\.subscribed) }
+        #expect(world.server.authorizationRequests.count == 1)
+    }
+
+    @Test("a wrong signature is the server's refusal, told without the signature")
+    func wrongSignature() async throws {
+        let lines = LogLines()
+        world.server.failAuthorizations(with: .wrongSignature)
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.trace)))
+        let channel = pusher.subscribe("private-orders")
+        let error = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(error?.kind == .refused)
+        let signature = try #require(subscribes.first?.split(separator: ":").last?.prefix(64))
+        #expect(signature.count == 64)
+        #expect(error?.message.hasPrefix("Invalid signature") == true)
+        #expect(!"\(String(describing: error))".contains(signature))
+        #expect(!lines.messages.contains { $0.contains(signature) })
+    }
+}

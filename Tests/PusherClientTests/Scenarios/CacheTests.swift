@@ -1,0 +1,48 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Cache channels", .timeLimit(.minutes(5)))
+struct CacheTests {
+    let world = VirtualWorld()
+
+    static let names = [
+        "cache-orders", "private-cache-orders", "private-encrypted-cache-orders", "presence-cache-orders",
+    ]
+
+    @Test("an empty cache is told by an event, a closure and a sequence", arguments: names)
+    func miss(name: String) async throws {
+        let pusher = try await world.makeConnectedClient()
+        let told = Log<String>()
+        let channel = try await world.atOnce {
+            let channel = pusher.subscribe(name)
+            channel.onCacheMiss = { told.append("closure") }
+            channel.bind(eventName: "pusher:cache_miss") { told.append($0.eventName) }
+            return channel
+        }
+        var misses = channel.cacheMisses.makeAsyncIterator()
+        await world.runUntil { told.count == 2 }
+        #expect(told.elements == ["closure", "pusher:cache_miss"])
+        #expect(await misses.next() == CacheMiss(channelName: name))
+    }
+
+    @Test("the cached event comes after the subscription", arguments: names)
+    func hit(name: String) async throws {
+        let first = try await world.makeConnectedClient()
+        let channel = first.subscribe(name)
+        await world.runUntil { channel.subscribed }
+        try world.server.publish(event: "created", data: "7", to: name)
+        let pusher = try await world.makeConnectedClient()
+        let told = Log<String>()
+        let late = try await world.atOnce {
+            let channel = pusher.subscribe(name)
+            channel.bind { told.append("\($0.eventName) \($0.data ?? "")") }
+            return channel
+        }
+        await world.runUntil { told.elements.last?.hasPrefix("created") == true }
+        #expect(told.elements.last == "created 7")
+        #expect(told.elements.first?.hasPrefix("pusher:subscription_succeeded") == true)
+        #expect(late.subscribed)
+    }
+}

@@ -1,0 +1,110 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Encrypted channels", .timeLimit(.minutes(5)))
+struct EncryptionTests {
+    let world = VirtualWorld()
+
+    @Test("an event is decrypted, and is not readable on the wire")
+    func decrypted() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-encrypted-orders")
+        await world.runUntil { channel.subscribed }
+        let events = Log<String>()
+        channel.bind(eventName: "created") { events.append($0.data ?? "") }
+        try world.server.publish(event: "created", data: #"{"item":"tea"}"#, to: channel.name)
+        await world.run()
+        #expect(events.elements == [#"{"item":"tea"}"#])
+        #expect(!world.server.sentMessages().contains { $0.contains("tea") })
+        #expect(world.server.sentMessages().contains { $0.contains("ciphertext") })
+    }
+
+    @Test("a key rotation is survived: the key is asked for once, and the order of events stays (pusher-js)")
+    func rotation() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-encrypted-orders")
+        let plain = pusher.subscribe("orders")
+        await world.runUntil { channel.subscribed && plain.subscribed }
+        let events = Log<String>()
+        channel.bind(eventName: "created") { events.append($0.data ?? "") }
+        plain.bind(eventName: "created") { events.append($0.data ?? "") }
+        world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
+        world.server.rotateEncryptionKey()
+        for id in 1...3 { try world.server.publish(event: "created", data: "\(id)", to: channel.name) }
+        try world.server.publish(event: "created", data: "not held", to: plain.name)
+        await world.runUntil { world.server.authorizationRequests.count == 2 }
+        #expect(events.elements == ["not held"])
+        await world.advance(by: .seconds(2))
+        await world.runUntil { events.count == 4 }
+        #expect(events.elements == ["not held", "1", "2", "3"])
+        #expect(world.server.authorizationRequests.count == 2)
+    }
+
+    @Test("an event that no key opens is given up and told, and the next one comes")
+    func undecryptable() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("private-encrypted-orders")
+        await world.runUntil { channel.subscribed }
+        let events = Log<String>()
+        var errors = pusher.errors.makeAsyncIterator()
+        channel.bind(eventName: "created") { events.append($0.data ?? "") }
+        let nonce = String(repeating: "A", count: 32)
+        for data in ["plain", #"{"nonce":"\#(nonce)"}"#, #"{"nonce":"\#(nonce)","ciphertext":"\#(nonce)"}"#] {
+            world.server.sendEvent("created", data: data, channel: channel.name)
+        }
+        try world.server.publish(event: "created", data: "good", to: channel.name)
+        await world.runUntil { events.count == 1 }
+        #expect(events.elements == ["good"])
+        #expect(delegate.undecryptable.elements == Array(repeating: "private-encrypted-orders created", count: 3))
+        for _ in 1...3 { #expect(await errors.next()?.code == .decryptionFailed) }
+        // Once for the subscription, once for the event that another key might have opened.
+        #expect(world.server.authorizationRequests.count == 2)
+    }
+
+    @Test(
+        "a shared secret that cannot be used is an error of the subscription, which does not show it",
+        arguments: [nil, "", "c2hvcnQ=", "not base64 at all", String(repeating: "A", count: 4_000)]
+    )
+    func unusableSecret(secret: String?) async throws {
+        let method = AuthMethod.authorizer { _ in PusherAuth(auth: "app-key:0", sharedSecret: secret) }
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: method))
+        let channel = pusher.subscribe("private-encrypted-orders")
+        let error = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(error?.kind == .invalidAuthorization)
+        if let secret, !secret.isEmpty { #expect(error?.description.contains(secret) == false) }
+        #expect(!world.server.receivedMessages().contains { $0.contains("pusher:subscribe") })
+    }
+
+    @Test("events that wait for a key come with the key of the next connection, where that one is lost")
+    func lossDuringRefresh() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-encrypted-orders")
+        await world.runUntil { channel.subscribed }
+        let events = Log<String>()
+        channel.bind(eventName: "created") { events.append($0.data ?? "") }
+        world.server.failAuthorizations(1, with: .unanswered)
+        world.server.rotateEncryptionKey()
+        try world.server.publish(event: "created", data: "1", to: channel.name)
+        await world.runUntil { world.server.authorizationRequests.count == 2 }
+        world.server.dropConnections()
+        await world.advance(by: .seconds(1))
+        await world.runUntil { channel.subscribed }
+        try world.server.publish(event: "created", data: "2", to: channel.name)
+        await world.runUntil { events.count == 2 }
+        #expect(events.elements == ["1", "2"])
+    }
+
+    @Test("the secret is never sent")
+    func secretStays() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-encrypted-orders")
+        await world.runUntil { channel.subscribed }
+        #expect(!world.server.receivedMessages().contains { $0.contains("shared_secret") })
+    }
+}

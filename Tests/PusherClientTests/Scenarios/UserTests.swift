@@ -1,0 +1,151 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Users", .timeLimit(.minutes(5)))
+struct UserTests {
+    let world = VirtualWorld()
+
+    private func signIn(_ options: PusherClientOptions) async throws -> Pusher {
+        let pusher = try await world.makeConnectedClient(options)
+        try await world.complete { try await pusher.signedIn() }
+        return pusher
+    }
+
+    @Test("a user signs in, and gets their own events")
+    func signIn() async throws {
+        let pusher = try await signIn(.virtual(user: "ada", info: #"{"name":"Ada"}"#))
+        #expect(pusher.user.isSignedIn)
+        #expect(pusher.user.userId == "ada")
+        #expect(pusher.user.userData?.contains("Ada") == true)
+        await world.run()
+        let events = Log<String>()
+        pusher.user.bind(eventName: "bill") { events.append($0.data ?? "") }
+        var bills = pusher.user.events(named: "bill").makeAsyncIterator()
+        try world.server.publish(event: "bill", data: "7", toUser: "ada")
+        try world.server.publish(event: "bill", data: "8", toUser: "bob")
+        await world.run()
+        #expect(events.elements == ["7"])
+        #expect(await bills.next()?.data == "7")
+        #expect(pusher.connection.channels.channels.isEmpty)
+    }
+
+    @Test("the sign-in is repeated on every connection, and waits for the first")
+    func again() async throws {
+        let pusher = world.makeClient(.virtual(user: "ada"))
+        pusher.signIn()
+        #expect(!pusher.user.isSignedIn)
+        pusher.connect()
+        await world.runUntil { pusher.user.isSignedIn }
+        world.server.dropConnections()
+        await world.run()
+        #expect(!pusher.user.isSignedIn)
+        await world.advance(by: .seconds(1))
+        await world.runUntil { pusher.user.isSignedIn }
+    }
+
+    @Test("without a way to sign in the call says what to do")
+    func noMethod() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let events = Log<String>()
+        pusher.user.bind(eventName: "pusher:signin_error") { events.append($0.data ?? "") }
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await pusher.signedIn() }
+        }
+        #expect(error?.code == .signInFailed)
+        #expect(error?.message.contains("userAuthMethod") == true)
+        #expect(events.count == 1)
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.signInFailed])
+    }
+
+    @Test("a refusal by the backend, and one by the server, end the call")
+    func refused() async throws {
+        world.server.failUserAuthentications(1, with: .status(403, body: "who?"))
+        let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
+        let refused = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await pusher.signedIn() }
+        }
+        #expect((refused?.cause as? AuthorizationError)?.httpStatus == 403)
+        world.server.failUserAuthentications(1, with: .wrongSignature)
+        let rejected = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await pusher.signedIn() }
+        }
+        #expect(rejected?.code == .signInFailed)
+        try await world.complete { try await pusher.signedIn() }
+        #expect(pusher.user.isSignedIn)
+    }
+
+    @Test("a server that does not answer the sign-in is waited for 10 s")
+    func timeout() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
+        world.server.goSilent()
+        let waiting = Task { try await pusher.signedIn() }
+        await world.runUntil { pusher.engine.read { $0.machine.signIn.isAwaitingServer } }
+        await world.advance(by: .seconds(10))
+        let error = await #expect(throws: PusherClientError.self) { try await waiting.value }
+        #expect(error?.code == .signInTimedOut)
+    }
+
+    @Test("the watchlist says who is online, now and from now on")
+    func watchlist() async throws {
+        let bob = try await signIn(.virtual(user: "bob"))
+        let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob","eve"]"#))
+        let told = Log<String>()
+        pusher.user.watchlist.bind(eventName: "online") { told.append("+" + $0.userIDs.joined(separator: ",")) }
+        pusher.user.watchlist.bind(eventName: "offline") { told.append("-" + $0.userIDs.joined(separator: ",")) }
+        var changes = pusher.user.watchlist.changes.makeAsyncIterator()
+        try await world.complete { try await pusher.signedIn() }
+        await world.runUntil { told.count == 2 }
+        #expect(pusher.user.watchlist.online == ["bob"])
+        #expect(told.take().sorted() == ["+bob", "-eve"])
+        bob.disconnect()
+        await world.runUntil { told.count == 1 }
+        #expect(pusher.user.watchlist.online.isEmpty)
+        #expect(told.elements == ["-bob"])
+        #expect(await changes.next() != nil)
+        world.server.dropConnections()
+        await world.run()
+        #expect(pusher.user.watchlist.online.isEmpty)
+    }
+
+    @Test("a presence channel whose authorization does not say who subscribes waits for the sign-in")
+    func presenceThroughSignIn() async throws {
+        let world = world
+        let method = AuthMethod.authorizer { request in
+            let signed = try world.server.authorization(
+                of: request.channelName,
+                socketID: request.socketID,
+                channelData: nil
+            )
+            return PusherAuth(auth: signed.auth)
+        }
+        var options = AuthEndpoint(VirtualWorld.userEndpoint)
+        options.parameters = ["user_id": "ada", "user_info": #"{"age":36}"#]
+        let pusher = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))
+        let channel = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+        pusher.signIn()
+        pusher.connect()
+        await world.runUntil { channel.subscribed }
+        #expect(channel.myId == "ada")
+        #expect(channel.members.map(\.userId) == ["ada"])
+        let other = try await world.makeConnectedClient(.virtual(authMethod: method))
+        let refused = other.subscribe("presence-room")
+        let error = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await refused.subscribed() }
+        }
+        #expect(error?.kind == .invalidAuthorization)
+        #expect(error?.message.contains("channel_data") == true)
+    }
+
+    @Test("a user whose connections are terminated is told so and not connected again")
+    func terminated() async throws {
+        let pusher = try await signIn(.virtual(user: "ada"))
+        world.server.terminateConnections(ofUser: "ada")
+        await world.run()
+        #expect(pusher.connection.connectionState == .disconnected)
+        #expect(!pusher.user.isSignedIn)
+    }
+}
