@@ -1,10 +1,12 @@
 import NIOCore
 import NIOPosix
+import PusherEncryption
 
 /// A server that speaks the Pusher Channels protocol, made to test clients with.
 ///
-/// It listens on this machine only, accepts WebSocket connections (`ws`, or `wss` with a certificate of yours) and the
-/// REST API on the same port, records everything that it receives and does, and misbehaves on demand.
+/// It listens on this machine only, accepts WebSocket connections (`ws`, or `wss` with a certificate of yours), the REST
+/// API and a backend's authorization endpoints (`POST /pusher/auth`, `POST /pusher/user-auth`) on the same port, records
+/// everything that it receives and does, and misbehaves on demand.
 ///
 /// ```swift
 /// try await PusherTestServer.withServer { server in
@@ -25,28 +27,47 @@ public final class PusherTestServer: Sendable {
     let engine: ServerEngine
     /// Nil where the server is reached through an ``InMemoryServer``.
     let listener: Listener?
+    private let webhooks: WebhookSender?
 
     /// Makes a server that does not listen yet; see ``start()``.
     public convenience init(options: Options = Options()) {
         let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
-        let engine = ServerEngine(options: options, eventLoop: eventLoop, unixTime: { SystemTime.unixSeconds })
-        self.init(options: options, engine: engine, listener: Listener(options: options, engine: engine))
+        let webhooks = options.webhookURL.map { WebhookSender(url: $0, application: options.application) }
+        let engine = ServerEngine(
+            options: options,
+            eventLoop: eventLoop,
+            webhooks: webhooks,
+            unixTime: { SystemTime.unixSeconds }
+        )
+        let listener = Listener(options: options, engine: engine)
+        self.init(options: options, engine: engine, listener: listener, webhooks: webhooks)
     }
 
-    init(options: Options, engine: ServerEngine, listener: Listener?) {
+    init(options: Options, engine: ServerEngine, listener: Listener?, webhooks: WebhookSender? = nil) {
         self.options = options
         self.engine = engine
         self.listener = listener
+        self.webhooks = webhooks
     }
 
     /// A server that was dropped without ``shutdown()`` ends by itself, a little later.
-    deinit { listener?.beginShutdown() }
+    deinit {
+        listener?.beginShutdown()
+        webhooks?.beginShutdown()
+    }
 
     /// Binds the port and starts to accept connections. Does nothing where the server listens already.
     ///
     /// A server that is started again after ``shutdown()`` binds the port that it had before.
-    /// - Throws: ``ServerError`` where the port is taken, or the certificate or its key cannot be read.
-    public func start() async throws { try await listener?.start() }
+    /// - Throws: ``ServerError`` where the port is taken, the certificate or its key cannot be read, or
+    ///   ``Options/encryptionMasterKey`` is no key.
+    public func start() async throws {
+        guard SecretKey(base64: options.encryptionMasterKey) != nil else {
+            throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
+        }
+        try await listener?.start()
+        webhooks?.start()
+    }
 
     /// Ends all connections, as if the process were killed, and stops listening. When it returns, no socket is left.
     ///
@@ -54,6 +75,7 @@ public final class PusherTestServer: Sendable {
     public func shutdown() async {
         engine.step { brain in brain.dropConnections(.all) }
         await listener?.shutdown()
+        await webhooks?.shutdown()
     }
 
     /// The address to connect to; see ``Options/host``.

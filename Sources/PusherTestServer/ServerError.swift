@@ -13,6 +13,8 @@ extension PusherTestServer {
             public static let bindFailed = Self(rawValue: "bindFailed")
             /// The certificate chain or its key is not readable, or they do not belong together.
             public static let invalidCertificate = Self(rawValue: "invalidCertificate")
+            /// ``Options/encryptionMasterKey`` is not the base64 of 32 bytes.
+            public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
             /// What was waited for did not happen in time.
             public static let timeout = Self(rawValue: "timeout")
             /// The event or one of the channels breaks the protocol's rules.

@@ -29,7 +29,11 @@ struct BadInputTests {
 
     @Test("messages of every wrong shape", arguments: [Dialect.pusher, .soketi, .reverb, .slanger])
     func shapes(dialect: Dialect) throws {
-        var server = BrainTranscript { $0.dialect = dialect }
+        var server = BrainTranscript { options in
+            options.dialect = dialect
+            // Ending the connection would end the test.
+            options.dialect.users.signInRefusal = .error
+        }
         _ = server.connect(1)
         for message in Self.messages {
             for case .send(_, .text(let text)) in server.text(1, message) {

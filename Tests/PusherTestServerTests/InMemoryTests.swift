@@ -169,7 +169,9 @@ struct InMemoryTests {
             application: setup.server.server.options.application,
             timestamp: 1_700_000_000
         )
-        setup.server.request(Request(target: signed.pathAndQuery)) { status, body in box.value = "\(status) \(body)" }
+        setup.server.request(Request(target: signed.pathAndQuery)) { answer in
+            box.value = answer.map { "\($0.status) \($0.body)" } ?? ""
+        }
         _ = setup.events()
         #expect(box.value == #"200 {"channels":{}}"#)
     }

@@ -188,7 +188,7 @@ struct RESTTests {
         "paths that lead nowhere",
         arguments: [
             ("GET", "/"), ("GET", ""), ("GET", "/apps"), ("GET", "/apps/3"), ("GET", "/apps/4/channels"),
-            ("GET", "/apps/3/events"), ("POST", "/apps/3/batch_events"), ("GET", "/app/app-key"),
+            ("GET", "/apps/3/events"), ("GET", "/apps/3/batch_events"), ("GET", "/app/app-key"),
         ]
     )
     func paths(method: String, path: String) {

@@ -8,7 +8,7 @@ extension PusherTestServer.Dialect {
         return text(Envelope(event: EventName.connectionEstablished, data: .string(Self.object(data))))
     }
 
-    func error(code: Int?, message: String) -> String {
+    func error(code: Int?, message: String, channel: String? = nil) -> String {
         var data: [(String, JSONValue)] = []
         if let code {
             data.append(("code", .integer(code)))
@@ -18,8 +18,8 @@ extension PusherTestServer.Dialect {
         data.append(("message", .string(message)))
         let object = Self.object(data)
         switch errorEncoding {
-        case .object: return text(Envelope(event: EventName.error, data: .json(object)))
-        case .string: return text(Envelope(event: EventName.error, data: .string(object)))
+        case .object: return text(Envelope(event: EventName.error, channel: channel, data: .json(object)))
+        case .string: return text(Envelope(event: EventName.error, channel: channel, data: .string(object)))
         }
     }
 
@@ -38,8 +38,10 @@ extension PusherTestServer.Dialect {
         return text(Envelope(event: EventName.subscriptionCountInternal, channel: channel, data: .string(data)))
     }
 
-    func subscriptionError(channel: String, type: String, message: String, status: Int) -> String {
-        let data = Self.object([("type", .string(type)), ("error", .string(message)), ("status", .integer(status))])
+    func subscriptionError(channel: String, type: String?, message: String, status: Int) -> String {
+        var members: [(String, JSONValue)] = [("error", .string(message)), ("status", .integer(status))]
+        if let type { members.insert(("type", .string(type)), at: 0) }
+        let data = Self.object(members)
         return text(Envelope(event: EventName.subscriptionError, channel: channel, data: .json(data)))
     }
 
@@ -57,12 +59,13 @@ extension PusherTestServer.Dialect {
         return appendsNewline ? text + "\n" : text
     }
 
-    private func payload(_ form: EmptyData) -> Envelope.Payload {
+    func payload(_ form: EmptyData) -> Envelope.Payload {
         switch form {
         case .missing: .none
         case .object: .json("{}")
         case .string: .string("{}")
         case .emptyString: .string("")
+        case .nullString: .string("null")
         }
     }
 
@@ -84,15 +87,6 @@ extension PusherTestServer.Dialect {
     }
 
     private static func object(_ members: [(String, JSONValue)]) -> String {
-        var writer = JSONWriter()
-        writer.write(raw: "{")
-        for (index, member) in members.enumerated() {
-            if index > 0 { writer.write(raw: ",") }
-            writer.write(string: member.0)
-            writer.write(raw: ":")
-            writer.write(member.1)
-        }
-        writer.write(raw: "}")
-        return writer.text
+        JSONText.object(members.map { ($0.0, $0.1.jsonText) })
     }
 }

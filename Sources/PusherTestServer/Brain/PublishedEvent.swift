@@ -20,7 +20,7 @@ package struct PublishedEvent: Hashable, Sendable {
         guard (1...Self.maximumChannelCount).contains(channels.count) else {
             throw Self.error("an event goes to 1 to \(Self.maximumChannelCount) channels; these are \(channels.count)")
         }
-        for channel in channels {
+        for channel in channels where !Self.isUserChannel(channel) {
             do {
                 _ = try ChannelName(channel)
             } catch {
@@ -38,7 +38,14 @@ package struct PublishedEvent: Hashable, Sendable {
 
     private static func error(_ message: String) -> PusherTestServer.ServerError { .init(.invalidEvent, message) }
 
-    private static func isSocketID(_ text: String) -> Bool {
+    /// True for the channel of a signed-in user.
+    private static func isUserChannel(_ channel: String) -> Bool {
+        let prefix = ServerBrain.userChannelPrefix.utf8
+        let lengths = prefix.count + 1...prefix.count + PresenceMember.maximumIDLength
+        return channel.utf8.starts(with: prefix) && lengths.contains(channel.utf8.count)
+    }
+
+    static func isSocketID(_ text: String) -> Bool {
         let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         return parts.count == 2 && parts.allSatisfy { part in !part.isEmpty && part.allSatisfy { 0x30...0x39 ~= $0 } }
     }
@@ -46,13 +53,16 @@ package struct PublishedEvent: Hashable, Sendable {
 
 extension ServerBrain {
     /// Relays an event to the subscribers of its channels, oldest subscription first.
-    package mutating func publish(_ event: PublishedEvent) -> [ServerAction] {
-        relay(event)
+    package mutating func publish(_ events: PublishedEvent...) -> [ServerAction] { publish(events) }
+
+    package mutating func publish(_ events: [PublishedEvent]) -> [ServerAction] {
+        for event in events { relay(event) }
         return takeActions()
     }
 
     mutating func relay(_ event: PublishedEvent) {
         for channel in event.channels {
+            keep(event, on: channel)
             guard let ids = subscribers[channel] else { continue }
             let envelope = Envelope(event: event.name, channel: channel, data: .string(event.data))
             let text = dialect.text(envelope)

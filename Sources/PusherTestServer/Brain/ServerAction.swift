@@ -5,7 +5,7 @@ package struct ConnectionID: Hashable, Comparable, Sendable {
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// A request to the REST API that is to be answered.
+/// An HTTP request that is to be answered.
 package struct RequestID: Hashable, Sendable {
     package let rawValue: Int
     package init(rawValue: Int) { self.rawValue = rawValue }
@@ -39,15 +39,21 @@ package enum OutgoingFrame: Hashable, Sendable {
     case rawBytes([UInt8])
 }
 
-/// The answer to a request to the REST API.
+/// The answer to an HTTP request.
 package struct RESTResponse: Hashable, Sendable {
     package var status: Int
+    /// Those that say something beyond the body's type and length.
+    package var headers: [PusherTestServer.Request.Header]
     package var body: String
 
-    package init(status: Int, body: String) {
+    package init(status: Int, headers: [PusherTestServer.Request.Header] = [], body: String) {
         self.status = status
+        self.headers = headers
         self.body = body
     }
+
+    /// The value of the first header field of that name, in any case.
+    package func header(_ name: String) -> String? { headers.first(named: name) }
 }
 
 /// What the brain wants done, in order.
@@ -62,6 +68,12 @@ package enum ServerAction: Hashable, Sendable {
     case schedule(TimerID, after: Duration)
     case cancel(TimerID)
     case respond(RequestID, RESTResponse)
+    /// End TCP in place of an answer to the request.
+    case drop(RequestID)
+    /// Never answer the request.
+    case ignore(RequestID)
+    /// Post the body to the webhooks' URL.
+    case webhook(String)
     /// Note down what happened.
     case record(ConnectionID?, PusherTestServer.Record.Event)
 }

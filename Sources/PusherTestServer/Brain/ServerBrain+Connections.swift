@@ -143,5 +143,6 @@ extension ServerBrain {
         cancel(connection.pongTimer)
         cancel(connection.closeTimer)
         for channel in connection.channels { removeSubscription(to: channel, from: id) }
+        signOut(id)
     }
 }

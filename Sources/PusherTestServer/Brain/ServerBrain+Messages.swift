@@ -62,11 +62,14 @@ extension ServerBrain {
         case EventName.ping: say(dialect.pong, to: id)
         case EventName.pong: break
         case let event where EventName.isClientEvent(event):
-            let text = "Client event rejected - only supported on private and presence channels"
-            say(dialect.error(code: 4301, message: text), to: id)
-        case let event:
-            reportInvalidMessage("Unknown event: \(event.prefix(EventName.maximumLength))", on: id)
+            relayClientEvent(message, on: id)
+        case ServerEvent.signIn: signIn(message, on: id)
+        case let event: reportUnknownEvent(event, on: id)
         }
+    }
+
+    mutating func reportUnknownEvent(_ event: String, on id: ConnectionID) {
+        reportInvalidMessage("Unknown event: \(event.prefix(EventName.maximumLength))", on: id)
     }
 
     func isSubscribed(_ id: ConnectionID, to channel: String) -> Bool {

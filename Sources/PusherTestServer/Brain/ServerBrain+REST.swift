@@ -11,8 +11,7 @@ extension ServerBrain {
         } catch {
             response = RESTResponse(status: error.status, body: error.message)
         }
-        record(.requestAnswered(request, status: response.status))
-        perform(.respond(id, response))
+        answer(id, request, response)
         return takeActions()
     }
 
@@ -27,28 +26,86 @@ extension ServerBrain {
         }
         try RESTAuthentication.check(request, application: options.application, now: now)
         switch (request.method, path[2], path.count) {
-        case ("POST", "events", 3): return try publish(body: request.body)
-        case ("GET", "channels", 3): return try channels(request.parameters)
-        case ("GET", "channels", 4): return try channel(path[3], request.parameters)
-        default: throw .notFound("\(request.method) \(request.path) is not supported")
+        case ("POST", "events", 3):
+            return try publish(body: request.body)
+        case ("POST", "batch_events", 3):
+            return try publishBatch(body: request.body)
+        case ("GET", "channels", 3):
+            return try channels(request.parameters)
+        case ("GET", "channels", 4):
+            return try channel(path[3], request.parameters)
+        case ("GET", "channels", 5) where path[4] == "users":
+            return try userList(of: path[3])
+        case ("POST", "users", 5) where path[4] == "terminate_connections":
+            terminate(path[3])
+            return [:]
+        default:
+            throw .notFound("\(request.method) \(request.path) is not supported")
         }
     }
 
     // MARK: POST /apps/{id}/events
 
+    /// An event, and what the answer is to say about its channels.
+    private struct Publication {
+        let event: PublishedEvent
+        let info: String?
+    }
+
     private mutating func publish(body: [UInt8]) throws(RESTFailure) -> JSONValue {
+        let value = try Self.object(body)
+        let publication = try publication(value, channels: try Self.channelNames(value))
+        relay(publication.event)
+        guard let info = publication.info else { return [:] }
+        let members = publication.event.channels.map { name in (name, attributes(of: name, info)) }
+        return ["channels": .object(Dictionary(members) { _, last in last })]
+    }
+
+    /// No event goes out where one of them breaks the rules.
+    private mutating func publishBatch(body: [UInt8]) throws(RESTFailure) -> JSONValue {
+        guard let batch = try Self.object(body)["batch"]?.array else {
+            throw .badRequest("\"batch\" must be an array of objects")
+        }
+        guard batch.count <= Self.maximumBatchCount else {
+            throw .badRequest("a batch has at most \(Self.maximumBatchCount) events; this one has \(batch.count)")
+        }
+        var publications: [Publication] = []
+        for value in batch {
+            guard let channel = value["channel"]?.string else { throw .badRequest("\"channel\" must be a string") }
+            publications.append(try publication(value, channels: [channel]))
+        }
+        for publication in publications { relay(publication.event) }
+        guard publications.contains(where: { $0.info != nil }) else { return [:] }
+        return [
+            "batch": .array(
+                publications.map { publication in
+                    guard let info = publication.info, let channel = publication.event.channels.first else {
+                        return [:]
+                    }
+                    return attributes(of: channel, info)
+                }
+            )
+        ]
+    }
+
+    private static let maximumBatchCount = 10
+
+    private static func object(_ body: [UInt8]) throws(RESTFailure) -> JSONValue {
         let text = String(decoding: body, as: UTF8.self)
         guard text.utf8.elementsEqual(body) else { throw .badRequest("the body is not UTF-8") }
         guard let value = JSONValue(parsing: text), value.object != nil else {
             throw .badRequest("the body is not a JSON object")
         }
+        return value
+    }
+
+    private func publication(_ value: JSONValue, channels names: [String]) throws(RESTFailure) -> Publication {
         guard let name = value["name"]?.string else { throw .badRequest("\"name\" must be a string") }
         guard let data = value["data"]?.string else { throw .badRequest("\"data\" must be a string") }
         guard data.utf8.count <= options.maximumEventDataSize else {
             let limit = options.maximumEventDataSize
             throw .tooLarge("The data content of this event exceeds the allowed maximum (\(limit) bytes)")
         }
-        let names = try channelNames(value)
         let socketID = try Self.optionalString(value["socket_id"], "socket_id")
         let info = try Self.optionalString(value["info"], "info")
         let event: PublishedEvent
@@ -61,13 +118,10 @@ extension ServerBrain {
         if names.count > 1, names.contains(where: isEncrypted) {
             throw .badRequest("an encrypted channel must be the only one of an event")
         }
-        relay(event)
-        guard let info else { return [:] }
-        let members = names.map { name in (name, attributes(of: name, info)) }
-        return ["channels": .object(Dictionary(members) { _, last in last })]
+        return Publication(event: event, info: info)
     }
 
-    private func channelNames(_ value: JSONValue) throws(RESTFailure) -> [String] {
+    private static func channelNames(_ value: JSONValue) throws(RESTFailure) -> [String] {
         if let channels = value["channels"] {
             let names = channels.array?.compactMap(\.string)
             guard let names, names.count == channels.array?.count else {
@@ -88,34 +142,4 @@ extension ServerBrain {
         default: throw .badRequest("\"\(key)\" must be a string")
         }
     }
-
-    // MARK: GET /apps/{id}/channels
-
-    private func channels(_ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
-        let prefix = parameters["filter_by_prefix"] ?? ""
-        let info = parameters["info"] ?? ""
-        if Self.names(info).contains("user_count"), !prefix.hasPrefix(ChannelKind.Base.presence.prefix) {
-            throw .badRequest("user_count is for presence channels: filter_by_prefix must begin with presence-")
-        }
-        let names = subscribers.keys.filter { $0.utf8.starts(with: prefix.utf8) }
-        let members = names.map { ($0, attributes(of: $0, info)) }
-        return ["channels": .object(Dictionary(members) { _, last in last })]
-    }
-
-    private func channel(_ name: String, _ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
-        let info = parameters["info"] ?? ""
-        if Self.names(info).contains("user_count"), ChannelKind(ofChannelNamed: name).base != .presence {
-            throw .badRequest("user_count is for presence channels")
-        }
-        var members = attributes(of: name, info).object ?? [:]
-        members["occupied"] = .bool(subscriptionCount(of: name) > 0)
-        return .object(members)
-    }
-
-    private func attributes(of channel: String, _ info: String) -> JSONValue {
-        guard Self.names(info).contains("subscription_count") else { return [:] }
-        return ["subscription_count": .integer(subscriptionCount(of: channel))]
-    }
-
-    private static func names(_ info: String) -> [Substring] { info.split(separator: ",") }
 }

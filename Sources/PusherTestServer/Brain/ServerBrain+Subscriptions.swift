@@ -3,22 +3,40 @@ import PusherProtocol
 /// Subscribing and unsubscribing.
 extension ServerBrain {
     mutating func subscribe(_ message: Envelope, on id: ConnectionID) {
-        guard let channel = message.data.value?["channel"]?.string else {
+        let data = message.data.value
+        guard let channel = data?["channel"]?.string else {
             return reportInvalidMessage("A subscription needs a \"channel\" that is a string", on: id)
         }
         if let fault = subscriptionFaults[channel] { return answer(channel, with: fault, on: id) }
+        if channel.utf8.starts(with: Self.userChannelPrefix.utf8) { return subscribeToUserChannel(channel, on: id) }
         guard let name = try? ChannelName(channel) else {
-            return refuseSubscription(to: channel, message: "Invalid channel name: \(shortened(channel))", on: id)
+            let message = "Invalid channel name: \(shortened(channel))"
+            let refusal = SubscriptionRefusal(message: message, type: nil, status: 4009)
+            return refuseSubscription(to: channel, refusal, on: id)
         }
         guard !isSubscribed(id, to: channel) else { return answerDuplicate(channel, on: id) }
-        guard !name.kind.requiresAuthorization else {
-            return refuseSubscription(to: channel, message: "Auth info required to subscribe to \(channel)", on: id)
+        do throws(SubscriptionRefusal) {
+            if name.kind.requiresAuthorization { try checkAuthorization(of: id, for: channel, data) }
+            let isPresence = name.kind.base == .presence
+            let member = isPresence ? try presenceMember(of: id, on: channel, data) : nil
+            addSubscription(to: channel, on: id)
+            if let member {
+                join(channel, as: member, on: id)
+            } else {
+                say(dialect.subscriptionSucceeded(channel: channel), to: id)
+            }
+        } catch {
+            return refuseSubscription(to: channel, error, on: id)
         }
+        replayCache(of: channel, to: id)
+        announceCount(of: channel)
+    }
+
+    mutating func addSubscription(to channel: String, on id: ConnectionID) {
         connections[id]?.channels.append(channel)
         subscribers[channel, default: []].append(id)
         record(.subscribed(channel: channel), id)
-        say(dialect.subscriptionSucceeded(channel: channel), to: id)
-        announceCount(of: channel)
+        if subscribers[channel]?.count == 1 { noteOccupied(channel) }
     }
 
     mutating func unsubscribe(_ message: Envelope, on id: ConnectionID) {
@@ -37,33 +55,51 @@ extension ServerBrain {
     mutating func removeSubscription(to channel: String, from id: ConnectionID) {
         connections[id]?.channels.removeAll { $0 == channel }
         subscribers[channel]?.removeAll { $0 == id }
-        if subscribers[channel]?.isEmpty == true { subscribers[channel] = nil }
+        leavePresence(channel, on: id)
+        if subscribers[channel]?.isEmpty == true {
+            subscribers[channel] = nil
+            noteVacated(channel)
+        }
         announceCount(of: channel)
     }
 
     private mutating func announceCount(of channel: String) {
-        guard options.sendsSubscriptionCounts, let ids = subscribers[channel] else { return }
+        let isCounted =
+            ChannelKind(ofChannelNamed: channel).base != .presence
+            && !channel.utf8.starts(with: Self.userChannelPrefix.utf8)
+        guard options.sendsSubscriptionCounts, isCounted else { return }
+        noteSubscriptionCount(subscriptionCount(of: channel), of: channel)
+        guard let ids = subscribers[channel] else { return }
         let text = dialect.subscriptionCount(channel: channel, count: ids.count)
         for id in ids { say(text, to: id) }
     }
 
-    private mutating func answerDuplicate(_ channel: String, on id: ConnectionID) {
+    mutating func answerDuplicate(_ channel: String, on id: ConnectionID) {
         switch dialect.duplicateSubscription {
         case .error: say(dialect.error(code: nil, message: "Existing subscription to channel \(channel)"), to: id)
-        case .success: say(dialect.subscriptionSucceeded(channel: channel), to: id)
+        case .success:
+            let members = members[channel]
+            let text = members.map { dialect.subscriptionSucceeded(channel: channel, members: $0) }
+            say(text ?? dialect.subscriptionSucceeded(channel: channel), to: id)
         case .nothing: break
         }
     }
 
-    private mutating func refuseSubscription(to channel: String, message: String, on id: ConnectionID) {
+    mutating func refuseSubscription(to channel: String, _ refusal: SubscriptionRefusal, on id: ConnectionID) {
         let channel = shortened(channel)
+        record(.subscriptionRefused(channel: channel, message: refusal.message), id)
         switch dialect.subscriptionRefusal {
         case .error:
-            say(dialect.error(code: nil, message: message), to: id)
+            say(dialect.error(code: nil, message: refusal.message), to: id)
         case .unauthorized:
             say(dialect.error(code: 4009, message: "Connection is unauthorized"), to: id)
         case .subscriptionError:
-            let text = dialect.subscriptionError(channel: channel, type: "AuthError", message: message, status: 401)
+            let text = dialect.subscriptionError(
+                channel: channel,
+                type: refusal.type,
+                message: refusal.message,
+                status: refusal.status
+            )
             say(text, to: id)
         case .internalSubscriptionError:
             say(dialect.internalSubscriptionError(channel: channel), to: id)

@@ -1,30 +1,52 @@
+import PusherEncryption
+
 /// What the server says and does, as a value: inputs are its methods, outputs are actions.
 ///
-/// It has no clock, socket, closure or task inside. Nothing that a client sends can trap it.
+/// It has no clock, socket or task inside, and calls no closure. Nothing that a client sends can trap it.
 package struct ServerBrain: Sendable {
     let options: PusherTestServer.Options
     var dialect: PusherTestServer.Dialect { options.dialect }
     private let socketIDPrefix: Int
 
+    /// The server's time, which only goes forward. Set before each input.
+    package var now = Duration.zero
+    /// The time in seconds since 1970, as webhooks tell it.
+    package var unixTime = 0
+
     var connections: [ConnectionID: ServerConnection] = [:]
     /// The subscribers of each channel that has any, oldest first.
     var subscribers: [String: [ConnectionID]] = [:]
+    /// The users on each presence channel that has any, in the order in which they came.
+    var members: [String: [PresenceMember]] = [:]
+    /// The connections of each user who has signed in, oldest first.
+    var users: [String: [ConnectionID]] = [:]
+    /// The connections whose user watches a user.
+    var watchers: [String: [ConnectionID]] = [:]
+    var cachedEvents: [String: CachedEvent] = [:]
+    /// What the keys of encrypted channels are derived from; nil where the option is no key.
+    var masterKey: SecretKey?
     var timers: [TimerID: TimerPurpose] = [:]
     private var lastTimer = 0
 
     // Faults that were asked for.
     var connectionFaults: [(fault: PusherTestServer.ConnectionFault, remaining: Int?)] = []
+    var authorizationFaults:
+        [(target: AuthorizationTarget, fault: PusherTestServer.AuthorizationFault, remaining: Int?)] = []
     var subscriptionFaults: [String: PusherTestServer.SubscriptionFault] = [:]
     var isSilent = false
     var delay = Duration.zero
     var activityTimeout: Int?
 
+    var absences: [Absence: TimerID] = [:]
+    /// What the current input has caused, as JSON texts.
+    var webhookEvents: [String] = []
     private var actions: [ServerAction] = []
 
     package init(options: PusherTestServer.Options, socketIDPrefix: Int) {
         self.options = options
         self.socketIDPrefix = socketIDPrefix
         self.activityTimeout = options.activityTimeout
+        self.masterKey = SecretKey(base64: options.encryptionMasterKey)
     }
 
     /// The id that clients know a connection by: unique over the server's life.
@@ -39,6 +61,7 @@ package struct ServerBrain: Sendable {
     }
 
     mutating func takeActions() -> [ServerAction] {
+        flushWebhooks()
         defer { actions = [] }
         return actions
     }
@@ -54,6 +77,10 @@ package struct ServerBrain: Sendable {
         case pong(ConnectionID)
         /// The client has not answered a close frame.
         case close(ConnectionID)
+        /// The answer to a request for an authorization is due.
+        case authorization(RequestID, PusherTestServer.Request, RESTResponse)
+        /// Somebody has not come back.
+        case absence(Absence)
     }
 
     mutating func schedule(_ purpose: TimerPurpose, after delay: Duration) -> TimerID {
@@ -77,6 +104,8 @@ package struct ServerBrain: Sendable {
         case .ping(let id): pingTimerFired(on: id)
         case .pong(let id): pongTimerFired(on: id)
         case .close(let id): end(id)
+        case .authorization(let id, let request, let response): answer(id, request, response)
+        case .absence(let absence): absenceTimerFired(absence)
         }
         return takeActions()
     }

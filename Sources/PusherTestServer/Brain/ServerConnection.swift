@@ -22,6 +22,9 @@ struct ServerConnection: Sendable {
     var isSilent = false
     /// Oldest subscription first.
     var channels: [String] = []
+    var user: SignedInUser?
+    /// When the client events of the last second came.
+    var clientEventTimes: [Duration] = []
 
     var outbox = DelayedQueue<Outgoing>()
     var lastUndelayed = 0
@@ -50,6 +53,7 @@ extension ServerBrain {
                     socketID: socketID(of: id),
                     request: connection.request,
                     subscribedChannels: connection.channels,
+                    userID: connection.user?.id,
                     isEstablished: connection.isEstablished,
                     isSilent: connection.isSilent
                 )

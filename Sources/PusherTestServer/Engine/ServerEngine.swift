@@ -4,7 +4,10 @@ import NIOCore
 /// Feeds the brain, and does what it says on one event loop, in the order in which it was said.
 final class ServerEngine: Sendable {
     let eventLoop: any EventLoop
+    private let options: PusherTestServer.Options
     private let unixTime: @Sendable () -> Int
+    /// Nil where webhooks are recorded only.
+    private let webhooks: WebhookSender?
     let state: NIOLockedValueBox<State>
 
     struct State: Sendable {
@@ -13,14 +16,24 @@ final class ServerEngine: Sendable {
         var queue: [ServerAction] = []
         var isDraining = false
         var links: [ConnectionID: any ServerLink] = [:]
-        var responders: [RequestID: @Sendable (RESTResponse) -> Void] = [:]
+        var responders: [RequestID: Responder] = [:]
         var timers: [TimerID: Scheduled<Void>] = [:]
         var lastConnection = 0
         var lastRequest = 0
     }
 
-    init(options: PusherTestServer.Options, eventLoop: any EventLoop, unixTime: @escaping @Sendable () -> Int) {
+    /// Gets the answer, or nil where TCP is to end without one.
+    typealias Responder = @Sendable (RESTResponse?) -> Void
+
+    init(
+        options: PusherTestServer.Options,
+        eventLoop: any EventLoop,
+        webhooks: WebhookSender?,
+        unixTime: @escaping @Sendable () -> Int
+    ) {
         self.eventLoop = eventLoop
+        self.options = options
+        self.webhooks = webhooks
         self.unixTime = unixTime
         let prefix = options.socketIDPrefix ?? Int.random(in: 1000...999_999)
         self.state = NIOLockedValueBox(
@@ -40,7 +53,10 @@ final class ServerEngine: Sendable {
     }
 
     private func step(state transition: (inout State) -> [ServerAction]) {
+        let unixTime = unixTime()
         let (hasWork, readers) = state.withLockedValue { state in
+            state.brain.now = max(state.brain.now, .nanoseconds(Int64(clamping: eventLoop.now.uptimeNanoseconds)))
+            state.brain.unixTime = unixTime
             let actions = transition(&state)
             var hasRecords = false
             for action in actions {
@@ -89,16 +105,16 @@ final class ServerEngine: Sendable {
         })
     }
 
-    func restRequest(
-        _ request: PusherTestServer.Request,
-        respond: @escaping @Sendable (RESTResponse) -> Void
-    ) {
-        let now = unixTime()
+    /// A request for anything but a WebSocket. `respond` is called at most once, on the event loop.
+    func request(_ request: PusherTestServer.Request, respond: @escaping Responder) {
+        // Asks closures of the user's, so this is not done under the lock.
+        let authorization = AuthorizationCall(request, options: options)
         step(state: { state in
             state.lastRequest += 1
             let id = RequestID(rawValue: state.lastRequest)
             state.responders[id] = respond
-            return state.brain.restRequest(id, request, now: now)
+            if let authorization { return state.brain.authorizationRequest(id, authorization) }
+            return state.brain.restRequest(id, request, now: state.brain.unixTime)
         })
     }
 
@@ -133,10 +149,20 @@ final class ServerEngine: Sendable {
         case .cancel(let timer):
             state.withLockedValue { $0.timers.removeValue(forKey: timer) }?.cancel()
         case .respond(let id, let response):
-            state.withLockedValue { $0.responders.removeValue(forKey: id) }?(response)
+            takeResponder(id)?(response)
+        case .drop(let id):
+            takeResponder(id)?(nil)
+        case .ignore(let id):
+            _ = takeResponder(id)
+        case .webhook(let body):
+            webhooks?.send(body) { outcome in self.step(state: { _ in [.record(nil, outcome)] }) }
         case .record:
             break
         }
+    }
+
+    private func takeResponder(_ id: RequestID) -> Responder? {
+        state.withLockedValue { $0.responders.removeValue(forKey: id) }
     }
 
     private func link(_ id: ConnectionID) -> (any ServerLink)? {

@@ -39,19 +39,4 @@ extension PusherTestServer {
     public func failSubscriptions(to channel: String, with fault: SubscriptionFault?) {
         engine.step { brain in brain.failSubscriptions(to: channel, with: fault) }
     }
-
-    /// Publishes an event to the subscribers of channels, as `POST /apps/{id}/events` does, without HTTP.
-    ///
-    /// - Parameters:
-    ///   - name: the event's name, 1 to 200 bytes.
-    ///   - data: relayed byte for byte; commonly JSON text. Its size is not limited.
-    ///   - channels: the channels' names.
-    ///   - socketID: the connection that does not get it.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where a name breaks the protocol's rules.
-    public func publish(event name: String, data: String, to channels: String..., excluding socketID: String? = nil)
-        throws
-    {
-        let event = try PublishedEvent(name: name, data: data, channels: channels, socketID: socketID)
-        engine.step { brain in brain.publish(event) }
-    }
 }

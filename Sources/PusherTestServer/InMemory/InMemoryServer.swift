@@ -45,7 +45,7 @@ package final class InMemoryServer: Sendable {
         options: PusherTestServer.Options = .init(),
         unixTime: @escaping @Sendable () -> Int = { 1_700_000_000 }
     ) {
-        self.engine = ServerEngine(options: options, eventLoop: eventLoop, unixTime: unixTime)
+        self.engine = ServerEngine(options: options, eventLoop: eventLoop, webhooks: nil, unixTime: unixTime)
         self.server = PusherTestServer(options: options, engine: engine, listener: nil)
     }
 
@@ -69,14 +69,17 @@ package final class InMemoryServer: Sendable {
         return link
     }
 
-    /// Sends a request to the REST API. The answer is given on the server's event loop.
+    /// Sends a request to the REST API or to an authorization endpoint.
+    ///
+    /// - Parameters:
+    ///   - request: the request; its target is the path with the query.
+    ///   - answer: is called on the server's event loop, at most once: with nil where TCP ends without an answer, and
+    ///     never where the request is left unanswered.
     package func request(
         _ request: PusherTestServer.Request,
-        answer: @escaping @Sendable (_ status: Int, _ body: String) -> Void
+        answer: @escaping @Sendable (RESTResponse?) -> Void
     ) {
-        engine.eventLoop.execute {
-            self.engine.restRequest(request) { response in answer(response.status, response.body) }
-        }
+        engine.eventLoop.execute { self.engine.request(request, respond: answer) }
     }
 
     /// How long each message takes, in each direction; order is kept. Default: zero, which still goes by the loop.

@@ -1,7 +1,7 @@
 import NIOCore
 import NIOHTTP1
 
-/// Collects HTTP requests: an upgrade becomes a connection of the brain's, anything else goes to the REST API.
+/// Collects HTTP requests: an upgrade becomes a connection of the brain's, anything else is a request to be answered.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPServerRequestPart
 
@@ -53,7 +53,9 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
             engine.connectionRequested(request, link: link) { id in link.assign(id) }
         } else {
             let keepAlive = head.isKeepAlive && !head.isWebSocketUpgrade
-            engine.restRequest(request) { response in channel.write(response, keepAlive: keepAlive) }
+            engine.request(request) { response in
+                if let response { channel.write(response, keepAlive: keepAlive) } else { channel.endTransport() }
+            }
         }
     }
 }
@@ -72,7 +74,10 @@ extension Channel {
     func write(_ response: RESTResponse, keepAlive: Bool) {
         let isJSON = response.body.utf8.first == UInt8(ascii: "{")
         var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: response.status))\r\n"
-        head += "Content-Type: \(isJSON ? "application/json" : "text/plain; charset=utf-8")\r\n"
+        for header in response.headers { head += "\(header.name): \(header.value)\r\n" }
+        if response.header("Content-Type") == nil {
+            head += "Content-Type: \(isJSON ? "application/json" : "text/plain; charset=utf-8")\r\n"
+        }
         head += "Content-Length: \(response.body.utf8.count)\r\n"
         head += keepAlive ? "\r\n" : "Connection: close\r\n\r\n"
         writeAndFlush(ByteBuffer(string: head + response.body)).whenComplete { _ in

@@ -10,6 +10,10 @@ extension PusherTestServer.Dialect {
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .subscriptionError
+        $0.presence.keepsNumericIDs = true
+        $0.users.echoesAuth = true
+        $0.users.signInRefusal = .close
+        $0.users.sendsWatchlistEvents = false
     }
 
     /// Laravel Reverb 1.10 (PHP).
@@ -23,6 +27,9 @@ extension PusherTestServer.Dialect {
         $0.subscriptionRefusal = .unauthorized
         $0.invalidMessageCode = 4200
         $0.escaping = .slashes
+        $0.presence.keepsNumericIDs = true
+        $0.presence.hash = .listWhereCounted
+        $0.users.knowsSignIn = false
     }
 
     /// pylon 0.2 (Rust).
@@ -33,6 +40,9 @@ extension PusherTestServer.Dialect {
         $0.duplicateSubscription = .nothing
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .subscriptionError
+        $0.clientEvents.errorsNameChannel = true
+        $0.users.signInRefusal = .close
+        $0.users.watchlistEvents = .object
     }
 
     /// ipe (Go).
@@ -42,6 +52,9 @@ extension PusherTestServer.Dialect {
         $0.reportsUnknownUnsubscription = false
         $0.escaping = .angleBrackets
         $0.appendsNewline = true
+        $0.cache.replay = .none
+        $0.clientEvents.addsUserID = false
+        $0.users.knowsSignIn = false
     }
 
     /// poxa 1.3 (Elixir).
@@ -50,12 +63,22 @@ extension PusherTestServer.Dialect {
         $0.pongData = .object
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
+        $0.cache.replay = .none
+        $0.clientEvents.addsUserID = false
+        $0.users.knowsSignIn = false
     }
 
     /// slanger 0.6 (Ruby).
     public static let slanger = Self {
         $0.errorEncoding = .string
         $0.missingCode = .absent
+        $0.presence.keepsNumericIDs = true
+        $0.presence.sharedUser = .listedTwice
+        $0.presence.succeedsBeforeJoining = true
+        $0.presence.memberEvents = .object
+        $0.cache.replay = .none
+        $0.clientEvents.addsUserID = false
+        $0.users.knowsSignIn = false
     }
 
     /// pusher-fake 6.1 (Ruby).
@@ -63,6 +86,14 @@ extension PusherTestServer.Dialect {
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .internalSubscriptionError
+        $0.presence.listsIDs = false
+        $0.presence.sharedUser = .announcedAgain
+        $0.presence.tellsInfoOfLeavers = true
+        $0.cache.replay = .publicChannels
+        $0.cache.missData = .nullString
+        $0.clientEvents.data = .string
+        $0.clientEvents.addsUserID = false
+        $0.users.knowsSignIn = false
     }
 
     private init(_ change: (inout Self) -> Void) {

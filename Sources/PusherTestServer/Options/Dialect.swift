@@ -13,6 +13,16 @@ extension PusherTestServer {
             case string
             /// `"data":""`
             case emptyString
+            /// `"data":"null"`
+            case nullString
+        }
+
+        /// How the `data` of a message is written that says something.
+        public enum DataEncoding: Hashable, Sendable, CaseIterable {
+            /// `"data":{…}`
+            case object
+            /// `"data":"{…}"`, the JSON text as a string.
+            case string
         }
 
         /// How the `data` of `pusher:error` is written.
@@ -97,6 +107,15 @@ extension PusherTestServer {
         public var escaping = Escaping.none
         /// Whether a newline follows each message. Default: false.
         public var appendsNewline = false
+
+        /// What is said of the users on presence channels.
+        public var presence = Presence()
+        /// What new subscribers of cache channels get.
+        public var cache = Cache()
+        /// How client events are passed on.
+        public var clientEvents = ClientEvents()
+        /// Signing in.
+        public var users = Users()
 
         /// Pusher's dialect.
         public init() {}

@@ -31,7 +31,42 @@ extension PusherTestServer {
         /// it. Default: false.
         public var echoesSubprotocol = false
 
-        /// The longest `data` of a published event, in bytes; longer ones are answered with 413. Default: 10,240.
+        /// Whether clients may send each other events. Default: true.
+        public var acceptsClientEvents = true
+        /// How many client events a connection may send in a second; those beyond are answered with error 4301. Nil
+        /// sets no limit. Default: 10.
+        public var clientEventsPerSecond: Int? = 10
+        /// How long the last event of a cache channel is kept. Default: 30 min.
+        public var cacheLifetime: Duration = .seconds(1800)
+        /// How many users a presence channel may have. Default: 100.
+        public var maximumMemberCount = 100
+        /// The longest `user_info` on a presence channel, in bytes of JSON text. Default: 1,024.
+        public var maximumUserInfoSize = 1024
+
+        /// What the backend at `POST /pusher/auth` says about a channel. Default: everybody may subscribe; who the user
+        /// is on a presence channel is what ``ChannelAuthorization/allow(userID:userInfo:)`` says.
+        ///
+        /// Is called on the server's event loop, and must not wait for anything.
+        public var authorizeChannel: @Sendable (ChannelAuthorizationRequest) -> ChannelAuthorization = { _ in .allow() }
+        /// What the backend at `POST /pusher/user-auth` says about a user. Default: everybody may sign in; who the user
+        /// is is what ``UserAuthentication/allow(userID:userInfo:watchlist:)`` says.
+        ///
+        /// Is called on the server's event loop, and must not wait for anything.
+        public var authenticateUser: @Sendable (UserAuthenticationRequest) -> UserAuthentication = { _ in .allow() }
+        /// What the keys of encrypted channels are derived from: the base64 of 32 bytes. Default:
+        /// ``testEncryptionMasterKey``.
+        public var encryptionMasterKey = Self.testEncryptionMasterKey
+        /// A key for tests, which is no secret: the bytes 0 to 31.
+        public static let testEncryptionMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+        /// Where webhooks are posted to, signed with the application's secret; nil, the default, makes none. A server
+        /// that is reached in memory only records them.
+        public var webhookURL: String?
+        /// How long the webhooks `channel_vacated` and `member_removed` wait for somebody to come back. Default: 3 s.
+        public var webhookDelay: Duration = .seconds(3)
+
+        /// The longest `data` of a published event or of a client event, in bytes. Longer published ones are answered
+        /// with 413, longer client events with error 4301. Default: 10,240.
         public var maximumEventDataSize = 10_240
         /// The longest body of an HTTP request, in bytes. Default: 1 MiB.
         public var maximumRequestSize = 1 << 20
@@ -84,7 +119,26 @@ extension PusherTestServer.Application: CustomStringConvertible {
     public var description: String { "Application(id: \(id), key: \(key))" }
 }
 
+extension PusherTestServer.Application: CustomReflectable {
+    /// Id and key; the secret is left out.
+    public var customMirror: Mirror { Mirror(self, children: ["id": id, "key": key]) }
+}
+
+extension PusherTestServer.Options: CustomStringConvertible, CustomReflectable {
+    /// The application and the address; nothing of the keys.
+    public var description: String { "Options(application: \(application), host: \(host), port: \(port))" }
+    /// The application and the address; nothing of the keys.
+    public var customMirror: Mirror {
+        Mirror(self, children: ["application": application, "host": host, "port": port])
+    }
+}
+
 extension PusherTestServer.TLS: CustomStringConvertible {
     /// Nothing of the key.
     public var description: String { "TLS(certificateChain: \(certificateChain.utf8.count) bytes)" }
+}
+
+extension PusherTestServer.TLS: CustomReflectable {
+    /// Nothing of the key.
+    public var customMirror: Mirror { Mirror(self, children: ["certificateChain": certificateChain]) }
 }

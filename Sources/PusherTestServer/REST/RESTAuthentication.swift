@@ -1,3 +1,4 @@
+import PusherEncryption
 import PusherProtocol
 
 /// Why a request to the REST API is not obeyed.
@@ -41,7 +42,7 @@ enum RESTAuthentication {
         guard let signature = parameters["auth_signature"] else { throw .unauthorized("auth_signature is missing") }
         let signed = request.parameterList.filter { $0.name != "auth_signature" }
         let text = StringToSign.restRequest(method: request.method, path: request.path, parameters: signed)
-        guard Signature.isValid(signature, for: text, secret: application.secret) else {
+        guard HMACSHA256.isValid(signature, for: text, secret: application.secret) else {
             throw .unauthorized("auth_signature is not that of: \(text)")
         }
     }

@@ -1,3 +1,4 @@
+import PusherEncryption
 import PusherProtocol
 
 /// A request to Pusher's REST API, signed for an application: send it with any HTTP client.
@@ -40,7 +41,7 @@ public struct SignedRESTRequest: Hashable, Sendable {
         if !body.isEmpty { signed.append(("body_md5", Signature.md5(Array(body.utf8)))) }
         signed.sort { $0.name < $1.name }
         let text = StringToSign.restRequest(method: method, path: path, parameters: signed)
-        signed.append(("auth_signature", Signature.hmac(text, secret: application.secret)))
+        signed.append(("auth_signature", HMACSHA256.hexadecimal(text, secret: application.secret)))
         let query = signed.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }
         self.method = method.uppercased()
         self.pathAndQuery = path + "?" + query.joined(separator: "&")
@@ -53,8 +54,9 @@ extension PusherTestServer {
     ///
     /// - Parameters:
     ///   - name: the event's name.
-    ///   - data: what subscribers get, byte for byte; commonly JSON text.
-    ///   - channels: the channels' names, 1 to 100.
+    ///   - data: what subscribers get, byte for byte; commonly JSON text. For an encrypted channel, which must be the
+    ///     only one, it is encrypted with the channel's key, as a backend's library does.
+    ///   - channels: the channels' names, 1 to 100. `#server-to-user-` and an id is the channel of a signed-in user.
     ///   - socketID: the connection that does not get it.
     public func publishRequest(
         event name: String,
@@ -62,9 +64,10 @@ extension PusherTestServer {
         to channels: [String],
         excluding socketID: String? = nil
     ) -> SignedRESTRequest {
+        let sealed = channels.count == 1 ? channels.first.flatMap { seal(data, for: $0) } : nil
         var body: [String: JSONValue] = [
             "name": .string(name),
-            "data": .string(data),
+            "data": .string(sealed ?? data),
             "channels": .array(channels.map { .string($0) }),
         ]
         if let socketID { body["socket_id"] = .string(socketID) }

@@ -3,7 +3,7 @@ extension PusherTestServer {
     public struct Record: Hashable, Sendable {
         /// The record's place in the log, counted from 0 over the server's whole life.
         public var index: Int
-        /// The socket id of the connection that it is about; nil for requests to the REST API.
+        /// The socket id of the connection that it is about; nil for HTTP requests and webhooks.
         public var socketID: String?
         /// What happened.
         public var event: Event
@@ -43,8 +43,35 @@ extension PusherTestServer {
             /// A connection left a channel by `pusher:unsubscribe`.
             case unsubscribed(channel: String)
 
-            /// A request to the REST API was answered with this status.
+            /// A subscription was refused; the message also where the dialect does not tell it.
+            case subscriptionRefused(channel: String, message: String)
+
+            /// A user came to a presence channel, by the first of the user's connections.
+            case memberJoined(channel: String, userID: String)
+            /// A user left a presence channel, by the last of the user's connections.
+            case memberLeft(channel: String, userID: String)
+            /// A user signed in on a connection.
+            case signedIn(userID: String)
+            /// A sign-in was refused.
+            case signInRefused(message: String)
+            /// A client event was passed on to the channel's other subscribers, also where there are none.
+            case clientEventRelayed(name: String, channel: String)
+            /// A client event was not passed on, and answered with error 4301.
+            case clientEventRejected(name: String, channel: String?)
+
+            /// A request came to an authorization endpoint.
+            case authorizationRequested(Request)
+            /// A fault that was asked for befell the request to an authorization endpoint before it.
+            case authorizationFailed(AuthorizationFault)
+            /// A request to the REST API or to an authorization endpoint was answered with this status.
             case requestAnswered(Request, status: Int)
+
+            /// A webhook was about to be sent, with this body.
+            case webhookIssued(body: String)
+            /// A webhook was answered with this status. After one that is not 2xx it is sent again, a few times.
+            case webhookAnswered(status: Int)
+            /// A webhook could not be sent. It is tried again, a few times.
+            case webhookFailed(reason: String)
         }
     }
 
@@ -56,9 +83,18 @@ extension PusherTestServer {
         public var request: Request
         /// The channels that it is subscribed to, oldest subscription first.
         public var subscribedChannels: [String]
+        /// The user who has signed in on it; nil without a sign-in.
+        public var userID: String?
         /// Whether `pusher:connection_established` was sent.
         public var isEstablished: Bool
         /// Whether ``PusherTestServer/goSilent(_:)`` is in force for it.
         public var isSilent: Bool
+    }
+    /// A user on a presence channel.
+    public struct Member: Hashable, Sendable {
+        /// The user's id; numbers are written as strings.
+        public var userID: String
+        /// The user's data as JSON text, where there are any.
+        public var userInfo: String?
     }
 }

@@ -51,7 +51,7 @@ extension PusherTestServer {
 
         /// The value of the first header field of that name, in any case.
         public func header(_ name: String) -> String? {
-            headers.first { $0.name.lowercased() == name.lowercased() }?.value
+            headers.first(named: name)
         }
 
         var parameterList: [(name: String, value: String)] {
@@ -61,4 +61,8 @@ extension PusherTestServer {
             }
         }
     }
+}
+
+extension [PusherTestServer.Request.Header] {
+    func first(named name: String) -> String? { first { $0.name.lowercased() == name.lowercased() }?.value }
 }

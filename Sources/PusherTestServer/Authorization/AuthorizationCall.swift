@@ -1,0 +1,105 @@
+import PusherProtocol
+
+/// A request to one of the two authorization endpoints, with what the options' closures say about it.
+package struct AuthorizationCall: Sendable {
+    enum Content: Sendable {
+        case channels([Channel], socketID: String, isBatch: Bool)
+        case user(PusherTestServer.UserAuthentication, socketID: String)
+        case invalid(RESTFailure)
+    }
+
+    struct Channel: Sendable {
+        var name: String
+        var decision: PusherTestServer.ChannelAuthorization
+    }
+
+    let request: PusherTestServer.Request
+    let form: FormBody
+    let content: Content
+
+    /// Nil where the request is for something else. Calls the closures, so no lock may be held.
+    package init?(_ request: PusherTestServer.Request, options: PusherTestServer.Options) {
+        guard let endpoint = Endpoint(rawValue: request.path) else { return nil }
+        self.request = request
+        guard request.body.count <= options.maximumRequestSize else {
+            form = FormBody([])
+            content = .invalid(
+                .tooLarge("the body exceeds the allowed maximum (\(options.maximumRequestSize) bytes)")
+            )
+            return
+        }
+        form = FormBody(request.body)
+        do throws(RESTFailure) {
+            guard request.method == "POST" else { throw RESTFailure(status: 405, message: "only POST is known here") }
+            guard let socketID = form["socket_id"] else { throw .badRequest("socket_id is missing") }
+            guard PublishedEvent.isSocketID(socketID) else {
+                throw .badRequest("socket_id must have the form 123.456")
+            }
+            switch endpoint {
+            case .channel: content = try Self.channels(form, socketID, request, options)
+            case .user: content = Self.user(form, socketID, request, options)
+            }
+        } catch {
+            content = .invalid(error)
+        }
+    }
+
+    private enum Endpoint: String {
+        case channel = "/pusher/auth"
+        case user = "/pusher/user-auth"
+    }
+
+    private static func channels(
+        _ form: FormBody,
+        _ socketID: String,
+        _ request: PusherTestServer.Request,
+        _ options: PusherTestServer.Options
+    ) throws(RESTFailure) -> Content {
+        let batch = form.values("channel_name[]")
+        let names = batch.isEmpty ? form.values("channel_name").suffix(1) : batch[...]
+        guard !names.isEmpty else { throw .badRequest("channel_name is missing") }
+        guard names.count <= maximumBatchCount else {
+            throw .badRequest("at most \(maximumBatchCount) channels are authorized at once")
+        }
+        var channels: [Channel] = []
+        for name in names {
+            do {
+                _ = try ChannelName(name)
+            } catch {
+                throw .badRequest("\(error)")
+            }
+            let question = PusherTestServer.ChannelAuthorizationRequest(
+                socketID: socketID,
+                channel: name,
+                parameters: form.parameters,
+                request: request
+            )
+            channels.append(Channel(name: name, decision: options.authorizeChannel(question)))
+        }
+        return .channels(channels, socketID: socketID, isBatch: !batch.isEmpty)
+    }
+
+    private static let maximumBatchCount = 1_000
+
+    private static func user(
+        _ form: FormBody,
+        _ socketID: String,
+        _ request: PusherTestServer.Request,
+        _ options: PusherTestServer.Options
+    ) -> Content {
+        let question = PusherTestServer.UserAuthenticationRequest(
+            socketID: socketID,
+            parameters: form.parameters,
+            request: request
+        )
+        return .user(options.authenticateUser(question), socketID: socketID)
+    }
+
+    /// The channels that it is about; none for a user.
+    var channelNames: [String] {
+        guard case .channels(let channels, _, _) = content else { return [] }
+        return channels.map(\.name)
+    }
+
+    var isForUser: Bool { Endpoint(rawValue: request.path) == .user }
+}

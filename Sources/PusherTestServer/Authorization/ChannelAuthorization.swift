@@ -1,0 +1,49 @@
+extension PusherTestServer {
+    /// What `POST /pusher/auth` asks about one channel: see ``Options/authorizeChannel``.
+    public struct ChannelAuthorizationRequest: Sendable {
+        /// The connection that wants to subscribe.
+        public var socketID: String
+        /// The channel's name.
+        public var channel: String
+        /// The form's fields, decoded. Of a field that stands twice, the last one counts.
+        public var parameters: [String: String]
+        /// The request as it was received, with its header fields and the bytes of its body.
+        public var request: Request
+    }
+
+    /// The answer of a backend that is asked whether a connection may subscribe to a channel.
+    public enum ChannelAuthorization: Hashable, Sendable {
+        /// The connection may subscribe.
+        ///
+        /// On presence channels the user is who `userID` says, with `userInfo` as JSON text. Where they are nil, the
+        /// form's fields `user_id` and `user_info` count, and without the first of them the socket id.
+        case allow(userID: String? = nil, userInfo: String? = nil)
+        /// The connection may subscribe, with this text as `channel_data`, which may be anything.
+        case allowWithData(String)
+        /// The answer has this HTTP status and body.
+        case refuse(status: Int = 403, body: String = "Forbidden")
+    }
+
+    /// What `POST /pusher/user-auth` asks: see ``Options/authenticateUser``.
+    public struct UserAuthenticationRequest: Sendable {
+        /// The connection that wants to sign in.
+        public var socketID: String
+        /// The form's fields, decoded. Of a field that stands twice, the last one counts.
+        public var parameters: [String: String]
+        /// The request as it was received, with its header fields and the bytes of its body.
+        public var request: Request
+    }
+
+    /// The answer of a backend that is asked who a connection's user is.
+    public enum UserAuthentication: Hashable, Sendable {
+        /// The user is who `userID` says, with `userInfo` as JSON text, and watches these users.
+        ///
+        /// Where they are nil, the form's fields `user_id`, `user_info` and `watchlist` (a JSON array) count, and
+        /// without the first of them the socket id.
+        case allow(userID: String? = nil, userInfo: String? = nil, watchlist: [String]? = nil)
+        /// The connection's user has this text as `user_data`, which may be anything.
+        case allowWithData(String)
+        /// The answer has this HTTP status and body.
+        case refuse(status: Int = 403, body: String = "Forbidden")
+    }
+}

@@ -1,0 +1,56 @@
+import PusherEncryption
+import PusherProtocol
+
+extension PusherTestServer {
+    /// What a backend answers to a client that wants to subscribe or to sign in, signed with the application's secret.
+    public struct SignedAuthorization: Hashable, Sendable {
+        /// The application's key, a colon, and the signature.
+        public var auth: String
+        /// Of presence channels: who the user is, as JSON text that is part of what was signed.
+        public var channelData: String?
+        /// Of encrypted channels: the channel's key in base64.
+        public var sharedSecret: String?
+        /// Of sign-ins: who the user is, as JSON text that is part of what was signed.
+        public var userData: String?
+
+        /// The answer's body.
+        public var jsonText: String {
+            let members = [
+                ("auth", auth), ("channel_data", channelData), ("shared_secret", sharedSecret), ("user_data", userData),
+            ]
+            return JSONText.object(members.compactMap { name, value in value.map { (name, JSONText.string($0)) } })
+        }
+    }
+}
+
+extension PusherTestServer.SignedAuthorization: CustomStringConvertible, CustomReflectable {
+    /// Nothing of the signature and the key.
+    public var description: String { "SignedAuthorization(…)" }
+    /// Nothing of the signature and the key.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension PusherTestServer.Application {
+    func authorization(
+        socketID: String,
+        channel: String,
+        channelData: String?,
+        masterKey: SecretKey?
+    ) -> PusherTestServer.SignedAuthorization {
+        let text = StringToSign.channel(socketID: socketID, channel: channel, channelData: channelData)
+        let isEncrypted = ChannelKind(ofChannelNamed: channel).base == .privateEncrypted
+        return PusherTestServer.SignedAuthorization(
+            auth: "\(key):\(HMACSHA256.hexadecimal(text, secret: secret))",
+            channelData: channelData,
+            sharedSecret: isEncrypted ? masterKey.map { SharedSecret.base64(channel: channel, masterKey: $0) } : nil
+        )
+    }
+
+    func authentication(socketID: String, userData: String) -> PusherTestServer.SignedAuthorization {
+        let text = StringToSign.user(socketID: socketID, userData: userData)
+        return PusherTestServer.SignedAuthorization(
+            auth: "\(key):\(HMACSHA256.hexadecimal(text, secret: secret))",
+            userData: userData
+        )
+    }
+}

@@ -1,0 +1,61 @@
+import PusherProtocol
+
+/// What is said of the users on presence channels (protocol clause 3).
+extension PusherTestServer.Dialect {
+    func subscriptionSucceeded(channel: String, members: [PresenceMember]) -> String {
+        let isListedTwice = presence.sharedUser == .listedTwice
+        let ids = members.flatMap { member in
+            Array(repeating: id(of: member), count: isListedTwice ? member.connections.count : 1)
+        }
+        var list = [("count", String(ids.count))]
+        if presence.listsIDs { list.append(("ids", JSONText.array(ids))) }
+        list.append(("hash", hash(members)))
+        let data = JSONText.object([("presence", JSONText.object(list))])
+        return text(Envelope(event: EventName.subscriptionSucceededInternal, channel: channel, data: .string(data)))
+    }
+
+    /// PHP writes a list where the keys are 0, 1, 2 and so on, also where there are none.
+    private func hash(_ members: [PresenceMember]) -> String {
+        let infos = members.map { $0.info ?? presence.missingInfo.jsonText }
+        let isList = zip(members.indices, members).allSatisfy { index, member in member.userID == String(index) }
+        if presence.hash == .listWhereCounted, isList { return JSONText.array(infos) }
+        return JSONText.object(Array(zip(members.map(\.userID), infos)))
+    }
+
+    func memberAdded(channel: String, _ member: PresenceMember) -> String {
+        memberEvent(ServerEvent.memberAdded, channel, member, hasInfo: true)
+    }
+
+    func memberRemoved(channel: String, _ member: PresenceMember) -> String {
+        memberEvent(ServerEvent.memberRemoved, channel, member, hasInfo: presence.tellsInfoOfLeavers)
+    }
+
+    private func memberEvent(_ event: String, _ channel: String, _ member: PresenceMember, hasInfo: Bool) -> String {
+        var members = [("user_id", id(of: member))]
+        if hasInfo, let info = member.info { members.append(("user_info", info)) }
+        let data = presence.memberEvents.payload(JSONText.object(members))
+        return text(Envelope(event: event, channel: channel, data: data))
+    }
+
+    private func id(of member: PresenceMember) -> String {
+        member.isNumber && presence.keepsNumericIDs ? member.userID : JSONText.string(member.userID)
+    }
+}
+
+extension PusherTestServer.Dialect.DataEncoding {
+    func payload(_ jsonText: String) -> Envelope.Payload {
+        switch self {
+        case .object: .json(jsonText)
+        case .string: .string(jsonText)
+        }
+    }
+}
+
+extension PusherTestServer.Dialect.Presence.MissingInfo {
+    fileprivate var jsonText: String {
+        switch self {
+        case .null: "null"
+        case .object: "{}"
+        }
+    }
+}

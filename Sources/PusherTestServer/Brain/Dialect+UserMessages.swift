@@ -1,0 +1,36 @@
+import PusherProtocol
+
+/// What is said to signed-in users and on cache channels (protocol clause 3).
+extension PusherTestServer.Dialect {
+    func cacheMiss(channel: String) -> String {
+        text(Envelope(event: EventName.cacheMiss, channel: channel, data: payload(cache.missData)))
+    }
+
+    func signInSuccess(userData: String, auth: String) -> String {
+        var members = [("user_data", JSONText.string(userData))]
+        if users.echoesAuth { members.append(("auth", JSONText.string(auth))) }
+        let data = users.signInSuccess.payload(JSONText.object(members))
+        return text(Envelope(event: ServerEvent.signInSuccess, data: data))
+    }
+
+    func watchlistEvents(_ events: [(name: String, userIDs: [String])]) -> String {
+        let list = events.map { event in
+            JSONText.object([
+                ("name", JSONText.string(event.name)),
+                ("user_ids", JSONText.array(event.userIDs.map(JSONText.string))),
+            ])
+        }
+        let data = users.watchlistEvents.payload(JSONText.object([("events", JSONText.array(list))]))
+        return text(Envelope(event: ServerEvent.watchlistEvents, data: data))
+    }
+}
+
+extension PusherTestServer.Dialect.Cache {
+    func replays(_ base: ChannelKind.Base) -> Bool {
+        switch replay {
+        case .all: true
+        case .publicChannels: base == .public
+        case .none: false
+        }
+    }
+}

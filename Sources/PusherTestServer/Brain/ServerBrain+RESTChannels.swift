@@ -1,0 +1,54 @@
+import PusherProtocol
+
+/// `GET /apps/{id}/channels` and what is below it (protocol clause 13).
+extension ServerBrain {
+    func channels(_ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
+        let prefix = parameters["filter_by_prefix"] ?? ""
+        let info = parameters["info"] ?? ""
+        if Self.names(info).contains("user_count"), !prefix.hasPrefix(ChannelKind.Base.presence.prefix) {
+            throw .badRequest("user_count is for presence channels: filter_by_prefix must begin with presence-")
+        }
+        let names = subscribers.keys.filter { $0.utf8.starts(with: prefix.utf8) && !$0.utf8.starts(with: "#".utf8) }
+        let members = names.map { ($0, attributes(of: $0, info)) }
+        return ["channels": .object(Dictionary(members) { _, last in last })]
+    }
+
+    func channel(_ name: String, _ parameters: [String: String]) throws(RESTFailure) -> JSONValue {
+        guard (try? ChannelName(name)) != nil else { throw .badRequest("invalid channel name") }
+        let info = parameters["info"] ?? ""
+        let kind = ChannelKind(ofChannelNamed: name)
+        if Self.names(info).contains("user_count"), kind.base != .presence {
+            throw .badRequest("user_count is for presence channels")
+        }
+        var members = attributes(of: name, info).object ?? [:]
+        members["occupied"] = .bool(subscriptionCount(of: name) > 0)
+        if Self.names(info).contains("cache"), kind.isCache { members["cache"] = cache(of: name) }
+        return .object(members)
+    }
+
+    private func cache(of channel: String) -> JSONValue {
+        guard let event = cachedEvent(of: channel) else { return .null }
+        return ["data": .string(event.data), "ttl": .integer(Int((event.expiry - now).components.seconds))]
+    }
+
+    func userList(of channel: String) throws(RESTFailure) -> JSONValue {
+        guard ChannelKind(ofChannelNamed: channel).base == .presence else {
+            throw .badRequest("users are on presence channels only")
+        }
+        return ["users": .array((members[channel] ?? []).map { ["id": .string($0.userID)] })]
+    }
+
+    func attributes(of channel: String, _ info: String) -> JSONValue {
+        var members: [String: JSONValue] = [:]
+        let names = Self.names(info)
+        if names.contains("subscription_count") {
+            members["subscription_count"] = .integer(subscriptionCount(of: channel))
+        }
+        if names.contains("user_count"), ChannelKind(ofChannelNamed: channel).base == .presence {
+            members["user_count"] = .integer(self.members[channel]?.count ?? 0)
+        }
+        return .object(members)
+    }
+
+    private static func names(_ info: String) -> [Substring] { info.split(separator: ",") }
+}

@@ -1,0 +1,101 @@
+import PusherProtocol
+
+/// What a webhook tells of (protocol clause 14).
+///
+/// That somebody has left is told only after a while, and not at all where they are back by then.
+extension ServerBrain {
+    /// What a webhook is put off about.
+    enum Absence: Hashable, Sendable {
+        case channel(String)
+        case member(String, channel: String)
+    }
+
+    private var hasWebhooks: Bool { options.webhookURL != nil }
+
+    private mutating func note(_ members: [(String, String)]) {
+        if hasWebhooks { webhookEvents.append(JSONText.object(members)) }
+    }
+
+    private func isTold(_ channel: String) -> Bool { hasWebhooks && !channel.utf8.starts(with: "#".utf8) }
+
+    mutating func noteOccupied(_ channel: String) {
+        guard isTold(channel), !hasReturned(.channel(channel)) else { return }
+        note([("name", #""channel_occupied""#), ("channel", JSONText.string(channel))])
+    }
+
+    mutating func noteVacated(_ channel: String) {
+        if isTold(channel) { putOff(.channel(channel)) }
+    }
+
+    mutating func noteMemberAdded(_ userID: String, on channel: String) {
+        guard isTold(channel), !hasReturned(.member(userID, channel: channel)) else { return }
+        noteMember("member_added", userID, channel)
+    }
+
+    mutating func noteMemberRemoved(_ userID: String, from channel: String) {
+        if isTold(channel) { putOff(.member(userID, channel: channel)) }
+    }
+
+    private mutating func noteMember(_ name: String, _ userID: String, _ channel: String) {
+        note([
+            ("name", JSONText.string(name)), ("channel", JSONText.string(channel)),
+            ("user_id", JSONText.string(userID)),
+        ])
+    }
+
+    mutating func noteCacheMiss(on channel: String) {
+        note([("name", #""cache_miss""#), ("channel", JSONText.string(channel))])
+    }
+
+    mutating func noteSubscriptionCount(_ count: Int, of channel: String) {
+        guard isTold(channel) else { return }
+        note([
+            ("name", #""subscription_count""#), ("channel", JSONText.string(channel)),
+            ("subscription_count", String(count)),
+        ])
+    }
+
+    mutating func noteClientEvent(_ message: Envelope, from socketID: String, _ userID: String?, on channel: String) {
+        var members = [
+            ("name", #""client_event""#), ("channel", JSONText.string(channel)),
+            ("event", JSONText.string(message.event)), ("data", JSONText.string(message.data.text ?? "")),
+            ("socket_id", JSONText.string(socketID)),
+        ]
+        if let userID { members.append(("user_id", JSONText.string(userID))) }
+        note(members)
+    }
+
+    // MARK: Absences
+
+    private mutating func putOff(_ absence: Absence) {
+        cancel(absences[absence])
+        let timer = schedule(.absence(absence), after: max(.zero, options.webhookDelay))
+        absences[absence] = timer
+    }
+
+    private mutating func hasReturned(_ absence: Absence) -> Bool {
+        guard let timer = absences.removeValue(forKey: absence) else { return false }
+        cancel(timer)
+        return true
+    }
+
+    mutating func absenceTimerFired(_ absence: Absence) {
+        absences[absence] = nil
+        switch absence {
+        case .channel(let channel):
+            note([("name", #""channel_vacated""#), ("channel", JSONText.string(channel))])
+        case .member(let userID, let channel):
+            noteMember("member_removed", userID, channel)
+        }
+    }
+
+    /// What one input has caused goes out as one request.
+    mutating func flushWebhooks() {
+        guard !webhookEvents.isEmpty else { return }
+        let time = unixTime * 1_000
+        let body = JSONText.object([("time_ms", String(time)), ("events", JSONText.array(webhookEvents))])
+        webhookEvents = []
+        record(.webhookIssued(body: body))
+        perform(.webhook(body))
+    }
+}

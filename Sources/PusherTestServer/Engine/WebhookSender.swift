@@ -1,0 +1,106 @@
+import AsyncHTTPClient
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import PusherEncryption
+
+/// Posts webhooks one after the other, each until it is answered with 2xx or was tried often enough.
+final class WebhookSender: Sendable {
+    typealias Report = @Sendable (PusherTestServer.Record.Event) -> Void
+
+    private struct Webhook: Sendable {
+        let body: String
+        let report: Report
+    }
+
+    private let url: String
+    private let application: PusherTestServer.Application
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        /// Nothing is sent before the server listens, nor after its shutdown.
+        var isOpen = false
+        var queue: AsyncStream<Webhook>.Continuation?
+        var task: Task<Void, Never>?
+    }
+
+    private static let attempts = 6
+    private static let firstDelay = Duration.milliseconds(100)
+    private static let timeout = TimeAmount.seconds(10)
+
+    init(url: String, application: PusherTestServer.Application) {
+        self.url = url
+        self.application = application
+    }
+
+    func start() { state.withLockedValue { $0.isOpen = true } }
+
+    func send(_ body: String, report: @escaping Report) {
+        state.withLockedValue { state in
+            guard state.isOpen else { return }
+            let webhook = Webhook(body: body, report: report)
+            if let queue = state.queue {
+                queue.yield(webhook)
+                return
+            }
+            let (webhooks, queue) = AsyncStream.makeStream(of: Webhook.self)
+            queue.yield(webhook)
+            state.queue = queue
+            state.task = Task { [url, application] in await Self.run(webhooks, url, application) }
+        }
+    }
+
+    /// Does not wait for webhooks that are not sent yet.
+    func shutdown() async { await beginShutdown()?.value }
+
+    @discardableResult
+    func beginShutdown() -> Task<Void, Never>? {
+        state.withLockedValue { state in
+            defer { state = State() }
+            state.queue?.finish()
+            state.task?.cancel()
+            return state.task
+        }
+    }
+
+    /// The client lives no longer than this task, so that it is shut down whatever happens.
+    private static func run(
+        _ webhooks: AsyncStream<Webhook>,
+        _ url: String,
+        _ application: PusherTestServer.Application
+    ) async {
+        let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup)
+        for await webhook in webhooks { await send(webhook, client, url, application) }
+        // It fails only where it was shut down before.
+        try? await client.shutdown()
+    }
+
+    private static func send(
+        _ webhook: Webhook,
+        _ client: HTTPClient,
+        _ url: String,
+        _ application: PusherTestServer.Application
+    ) async {
+        var request = HTTPClientRequest(url: url)
+        request.method = .POST
+        request.headers = [
+            "Content-Type": "application/json",
+            "X-Pusher-Key": application.key,
+            "X-Pusher-Signature": HMACSHA256.hexadecimal(webhook.body, secret: application.secret),
+        ]
+        request.body = .bytes(ByteBuffer(string: webhook.body))
+        var delay = firstDelay
+        for attempt in 1...attempts {
+            do {
+                let response = try await client.execute(request, timeout: timeout)
+                webhook.report(.webhookAnswered(status: Int(response.status.code)))
+                if (200..<300).contains(response.status.code) { return }
+            } catch {
+                guard !Task.isCancelled else { return }
+                webhook.report(.webhookFailed(reason: "\(error)"))
+            }
+            guard attempt < attempts, (try? await Task.sleep(for: delay)) != nil else { return }
+            delay = delay * 2
+        }
+    }
+}

@@ -1,0 +1,42 @@
+extension PusherTestServer {
+    /// Makes requests to the authorization endpoints fail, until ``acceptAuthorizations()``.
+    ///
+    /// ``Options/authorizeChannel`` and ``Options/authenticateUser`` are still asked about them.
+    /// - Parameters:
+    ///   - count: how many; the ones after them are answered as usual. Nil, the default, means all. A further call
+    ///     with a count is appended to one that has not been used up.
+    ///   - channel: only requests for this channel; nil, the default, takes every request to either endpoint.
+    ///   - fault: what happens to them.
+    public func failAuthorizations(
+        _ count: Int? = nil,
+        for channel: String? = nil,
+        with fault: AuthorizationFault
+    ) {
+        let target = channel.map { AuthorizationTarget.channel($0) } ?? .all
+        engine.step { brain in brain.failAuthorizations(count: count, of: target, with: fault) }
+    }
+
+    /// Makes requests to `POST /pusher/user-auth` fail, until ``acceptAuthorizations()``.
+    ///
+    /// - Parameters:
+    ///   - count: how many; the ones after them are answered as usual. Nil, the default, means all.
+    ///   - fault: what happens to them.
+    public func failUserAuthentications(_ count: Int? = nil, with fault: AuthorizationFault) {
+        engine.step { brain in brain.failAuthorizations(count: count, of: .users, with: fault) }
+    }
+
+    /// Ends what ``failAuthorizations(_:for:with:)`` and ``failUserAuthentications(_:with:)`` began. Requests that are
+    /// not answered yet remain so.
+    public func acceptAuthorizations() {
+        engine.step { brain in brain.acceptAuthorizations() }
+    }
+
+    /// The requests that the authorization endpoints have received, oldest first, with their header fields and the
+    /// bytes of their bodies.
+    public var authorizationRequests: [Request] {
+        records.compactMap { record in
+            guard case .authorizationRequested(let request) = record.event else { return nil }
+            return request
+        }
+    }
+}

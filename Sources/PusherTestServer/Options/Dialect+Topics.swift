@@ -1,0 +1,120 @@
+extension PusherTestServer.Dialect {
+    /// What is said of the users on presence channels.
+    public struct Presence: Hashable, Sendable {
+        /// How `hash` is written.
+        public enum Hash: Hashable, Sendable, CaseIterable {
+            /// Always an object.
+            case object
+            /// A list where the users' ids are 0, 1, 2 and so on, and where there is no user, as PHP does it.
+            case listWhereCounted
+        }
+
+        /// How a user without `user_info` stands in `hash`.
+        public enum MissingInfo: Hashable, Sendable, CaseIterable {
+            /// `null`
+            case null
+            /// `{}`
+            case object
+        }
+
+        /// What becomes of a user with several connections.
+        public enum SharedUser: Hashable, Sendable, CaseIterable {
+            /// The user is counted and announced once.
+            case counted
+            /// The id stands in `ids`, and is counted, once for each connection.
+            case listedTwice
+            /// Each connection is announced with a `member_added`, and each that ends with a `member_removed`.
+            case announcedAgain
+        }
+
+        /// Whether ids that the authorization has as numbers stay numbers. Default: false, they become strings.
+        public var keepsNumericIDs = false
+        /// How `hash` is written. Default: an object.
+        public var hash = Hash.object
+        /// How a user without `user_info` stands in `hash`. Default: `null`.
+        public var missingInfo = MissingInfo.null
+        /// Whether there are `ids`. Default: true.
+        public var listsIDs = true
+        /// What becomes of a user with several connections. Default: counted and announced once.
+        public var sharedUser = SharedUser.counted
+        /// Whether the success is sent before the new user is counted, who is told of itself by a `member_added` then.
+        /// Default: false.
+        public var succeedsBeforeJoining = false
+        /// How the `data` of `member_added` and `member_removed` is written. Default: a string.
+        public var memberEvents = DataEncoding.string
+        /// Whether `member_removed` has the `user_info`. Default: false.
+        public var tellsInfoOfLeavers = false
+
+        /// As Pusher does it.
+        public init() {}
+    }
+
+    /// What new subscribers of cache channels get.
+    public struct Cache: Hashable, Sendable {
+        /// On which cache channels the last event is kept.
+        public enum Replay: Hashable, Sendable, CaseIterable {
+            /// On all.
+            case all
+            /// On those that need no authorization.
+            case publicChannels
+            /// On none: the server does not know cache channels.
+            case none
+        }
+
+        /// On which cache channels the last event is kept. Default: on all.
+        public var replay = Replay.all
+        /// The `data` of `pusher:cache_miss`. Default: there is none.
+        public var missData = EmptyData.missing
+
+        /// As Pusher does it.
+        public init() {}
+    }
+
+    /// How client events are passed on.
+    public struct ClientEvents: Hashable, Sendable {
+        /// What becomes of the `data`.
+        public enum Data: Hashable, Sendable, CaseIterable {
+            /// It stays as it was sent.
+            case unchanged
+            /// It becomes a string with the JSON text.
+            case string
+        }
+
+        /// What becomes of the `data`. Default: it stays as it was sent.
+        public var data = Data.unchanged
+        /// Whether those on presence channels have a `user_id`. Default: true.
+        public var addsUserID = true
+        /// Whether the error about one that is rejected has a `channel`. Default: false.
+        public var errorsNameChannel = false
+
+        /// As Pusher does it.
+        public init() {}
+    }
+
+    /// Signing in.
+    public struct Users: Hashable, Sendable {
+        /// What a failed sign-in gets.
+        public enum SignInRefusal: Hashable, Sendable, CaseIterable {
+            /// `pusher:error` without a code.
+            case error
+            /// The end of the connection with code 4009.
+            case close
+        }
+
+        /// Whether `pusher:signin` is known; else it gets what any unknown event gets. Default: true.
+        public var knowsSignIn = true
+        /// How the `data` of `pusher:signin_success` is written. Default: an object.
+        public var signInSuccess = DataEncoding.object
+        /// Whether the success repeats `auth`. Default: false.
+        public var echoesAuth = false
+        /// What a failed sign-in gets. Default: `pusher:error`.
+        public var signInRefusal = SignInRefusal.error
+        /// Whether watchlists are obeyed. Default: true.
+        public var sendsWatchlistEvents = true
+        /// How the `data` of `pusher_internal:watchlist_events` is written. Default: a string.
+        public var watchlistEvents = DataEncoding.string
+
+        /// As Pusher does it.
+        public init() {}
+    }
+}

@@ -1,0 +1,108 @@
+import PusherEncryption
+import PusherProtocol
+
+extension PusherTestServer {
+    /// Publishes an event to the subscribers of channels, as `POST /apps/{id}/events` does, without HTTP.
+    ///
+    /// - Parameters:
+    ///   - name: the event's name, 1 to 200 bytes.
+    ///   - data: commonly JSON text. Relayed byte for byte, but to encrypted channels, where it is encrypted with the
+    ///     channel's key. Its size is not limited.
+    ///   - channels: the channels' names. `#server-to-user-` and an id is the channel of a signed-in user.
+    ///   - socketID: the connection that does not get it.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where a name breaks the protocol's rules, or
+    ///   ``ServerError/Code/invalidEncryptionKey`` where an encrypted channel has no key.
+    public func publish(event name: String, data: String, to channels: String..., excluding socketID: String? = nil)
+        throws
+    {
+        let event = try PublishedEvent(name: name, data: data, channels: channels, socketID: socketID)
+        let plain = channels.filter { !Self.isEncrypted($0) }
+        var events: [PublishedEvent] = []
+        for channel in channels where Self.isEncrypted(channel) {
+            guard let sealed = seal(data, for: channel) else {
+                throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
+            }
+            let event = try PublishedEvent(name: name, data: sealed, channels: [channel], socketID: socketID)
+            events.append(event)
+        }
+        if plain.count == channels.count {
+            events = [event]
+        } else if !plain.isEmpty {
+            events.append(try PublishedEvent(name: name, data: data, channels: plain, socketID: socketID))
+        }
+        engine.step { brain in brain.publish(events) }
+    }
+
+    /// Publishes an event to a signed-in user, on all connections that are subscribed to the user's own channel.
+    ///
+    /// - Parameters:
+    ///   - name: the event's name, 1 to 200 bytes.
+    ///   - data: relayed byte for byte; commonly JSON text. Its size is not limited.
+    ///   - userID: the user's id, 1 to 128 bytes.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where the name or the id breaks the protocol's
+    ///   rules.
+    public func publish(event name: String, data: String, toUser userID: String) throws {
+        try publish(event: name, data: data, to: ServerBrain.userChannelPrefix + userID)
+    }
+
+    /// Ends the connections that a user has signed in on, with code 4009.
+    public func terminateConnections(ofUser userID: String) {
+        engine.step { brain in brain.terminateConnections(ofUser: userID) }
+    }
+
+    /// Forgets the last event of a cache channel, or of all where `channel` is nil, as if its time were over.
+    public func forgetCachedEvents(of channel: String? = nil) {
+        engine.step { brain in brain.forgetCachedEvents(of: channel) }
+    }
+
+    // MARK: Keys
+
+    /// What a backend answers to a client that wants to subscribe, also where ``Options/authorizeChannel`` would refuse.
+    ///
+    /// - Parameters:
+    ///   - socketID: the client's connection.
+    ///   - channel: the channel's name.
+    ///   - channelData: who the user is on a presence channel, as JSON text with a `user_id`. Default: nil.
+    public func authorization(
+        forSocket socketID: String,
+        channel: String,
+        channelData: String? = nil
+    ) -> SignedAuthorization {
+        options.application.authorization(
+            socketID: socketID,
+            channel: channel,
+            channelData: channelData,
+            masterKey: engine.read { $0.masterKey }
+        )
+    }
+
+    /// What a backend answers to a client that wants to sign in, also where ``Options/authenticateUser`` would refuse.
+    ///
+    /// - Parameters:
+    ///   - socketID: the client's connection.
+    ///   - userData: who the user is, as JSON text with an `id`.
+    public func authentication(forSocket socketID: String, userData: String) -> SignedAuthorization {
+        options.application.authentication(socketID: socketID, userData: userData)
+    }
+
+    /// Puts a new master key in the place of ``Options/encryptionMasterKey``. From now on events on encrypted channels
+    /// are encrypted with its keys, and authorizations give them out; nobody is told of it.
+    public func rotateEncryptionKey() {
+        var generator = SystemRandomNumberGenerator()
+        let bytes = (0..<SecretKey.size).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
+        let key = SecretKey(bytes)
+        engine.step { brain in brain.setMasterKey(key) }
+    }
+
+    /// Nil where the channel is not encrypted, or there is no key.
+    func seal(_ data: String, for channel: String) -> String? {
+        guard Self.isEncrypted(channel), let masterKey = engine.read({ $0.masterKey }),
+            let key = SharedSecret.key(channel: channel, masterKey: masterKey)
+        else { return nil }
+        return EncryptedEvent.seal(data, with: key)
+    }
+
+    private static func isEncrypted(_ channel: String) -> Bool {
+        ChannelKind(ofChannelNamed: channel).base == .privateEncrypted
+    }
+}

@@ -1,0 +1,71 @@
+import PusherProtocol
+
+@testable import PusherTestServer
+
+/// What clients of channels that need an authorization do, with authorizations that hold.
+extension BrainTranscript {
+    mutating func authorize(_ number: Int, _ channel: String, _ channelData: String? = nil) -> [ServerAction] {
+        let signed = brain.options.application.authorization(
+            socketID: "7.\(number)",
+            channel: channel,
+            channelData: channelData,
+            masterKey: nil
+        )
+        return text(
+            number,
+            Envelope.subscribe(channel: channel, auth: signed.auth, channelData: channelData).jsonText
+        )
+    }
+
+    mutating func join(_ number: Int, _ channel: String, _ userID: String, info: String? = nil) -> [ServerAction] {
+        authorize(number, channel, #"{"user_id":\#(userID)"# + (info.map { #","user_info":\#($0)"# } ?? "") + "}")
+    }
+
+    mutating func signIn(_ number: Int, _ userData: String) -> [ServerAction] {
+        let signed = brain.options.application.authentication(socketID: "7.\(number)", userData: userData)
+        return signIn(number, auth: signed.auth, userData)
+    }
+
+    mutating func signIn(_ number: Int, auth: String, _ userData: String) -> [ServerAction] {
+        let data = JSONText.object([("auth", JSONText.string(auth)), ("user_data", JSONText.string(userData))])
+        return text(number, Envelope(event: "pusher:signin", data: .json(data)).jsonText)
+    }
+
+    mutating func clientEvent(_ number: Int, _ name: String, _ data: String, _ channel: String) -> [ServerAction] {
+        text(number, #"{"event":"\#(name)","data":\#(data),"channel":"\#(channel)"}"#)
+    }
+
+    /// A request to an authorization endpoint, as the engine hands it over.
+    mutating func post(_ path: String, _ form: String, method: String = "POST") -> [ServerAction] {
+        let request = Request(method: method, target: path, body: Array(form.utf8))
+        guard let call = AuthorizationCall(request, options: brain.options) else { return [] }
+        return brain.authorizationRequest(RequestID(rawValue: 1), call).withoutRecords
+    }
+
+    static func connected(_ count: Int = 1, _ change: (inout Options) -> Void = { _ in }) -> BrainTranscript {
+        var server = BrainTranscript(change)
+        for number in 1...count { _ = server.connect(number) }
+        return server
+    }
+}
+
+extension [ServerAction] {
+    /// The text messages to a connection.
+    func texts(to number: Int) -> [String] {
+        compactMap { action in
+            guard case .send(id(number), .text(let text)) = action else { return nil }
+            return text
+        }
+    }
+
+    var response: RESTResponse? {
+        for case .respond(_, let response) in self { return response }
+        return nil
+    }
+}
+
+/// Data as a string in a message.
+func message(_ event: String, _ data: String?, _ channel: String? = nil, isString: Bool = true) -> String {
+    let payload = data.map { isString ? Envelope.Payload.string($0) : .json($0) } ?? .none
+    return Envelope(event: event, channel: channel, data: payload).jsonText
+}
