@@ -105,7 +105,12 @@ let package = Package(
         ),
         .testTarget(
             name: "PusherEncryptionTests",
-            dependencies: ["PusherEncryption", "PusherProtocol", "TestSupport"],
+            dependencies: [
+                "PusherEncryption",
+                "PusherProtocol",
+                "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(

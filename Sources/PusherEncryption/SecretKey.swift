@@ -33,7 +33,8 @@ package final class SecretKey: Sendable {
 
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result? {
         guard let memory = UnsafeRawPointer(bitPattern: address) else { return nil }
-        return body(memory.assumingMemoryBound(to: UInt8.self))
+        // The address alone does not keep the memory.
+        return withExtendedLifetime(self) { body(memory.assumingMemoryBound(to: UInt8.self)) }
     }
 }
 

@@ -3,9 +3,29 @@ import Testing
 
 @Suite("HMAC-SHA256")
 struct HMACSHA256Tests {
-    @Test("the codes that PusherSwift's tests have")
-    func published() {
-        let code = HMACSHA256.hexadecimal(#"{"user":"my user data"}"#, secret: "mysecret")
-        #expect(code == "7705bb9a7934fe4ceee2325e23750f35752899448c2fe5b064d93326c98fd5b3")
+    @Test("the codes that another implementation gives", arguments: Vectors.signatures)
+    func code(_ vector: Vectors.Signature) {
+        #expect(HMACSHA256.hexadecimal(vector.text, secret: vector.secret) == vector.code)
+        #expect(HMACSHA256.hexadecimal(Array(vector.text.utf8), secret: vector.secret) == vector.code)
+        #expect(HMACSHA256.isValid(vector.code, for: vector.text, secret: vector.secret))
+    }
+
+    @Test("another secret, another text, and every changed digit are noticed", arguments: Vectors.signatures)
+    func invalid(_ vector: Vectors.Signature) {
+        #expect(!HMACSHA256.isValid(vector.code, for: vector.text, secret: vector.secret + "x"))
+        #expect(!HMACSHA256.isValid(vector.code, for: vector.text + "x", secret: vector.secret))
+        for index in vector.code.indices {
+            var code = vector.code
+            code.replaceSubrange(index...index, with: code[index] == "0" ? "1" : "0")
+            #expect(!HMACSHA256.isValid(code, for: vector.text, secret: vector.secret))
+        }
+    }
+
+    @Test("a signature of another length, or in other letters, is none")
+    func length() {
+        let code = HMACSHA256.hexadecimal("text", secret: "secret")
+        for wrong in ["", String(code.dropLast()), code + "0", code.uppercased(), String(repeating: "é", count: 32)] {
+            #expect(!HMACSHA256.isValid(wrong, for: "text", secret: "secret"))
+        }
     }
 }

@@ -60,7 +60,7 @@ extension AuthMethod: CustomStringConvertible, CustomDebugStringConvertible, Cus
         switch self {
         case .endpoint(let url): "AuthMethod.endpoint(\(HTTPRequest.printable(url: url)))"
         case .authRequestBuilder(let builder): "AuthMethod.authRequestBuilder(\(type(of: builder)))"
-        case .authorizer(let authorizer as any CustomStringConvertible & BuiltInAuthorizer): "AuthMethod.\(authorizer)"
+        case .authorizer(let authorizer as any BuiltInAuthorizer): "AuthMethod.\(authorizer)"
         case .authorizer(let authorizer): "AuthMethod.authorizer(\(type(of: authorizer)))"
         case .inline: "AuthMethod.inline(…)"
         case .noMethod: "AuthMethod.noMethod"

@@ -82,6 +82,8 @@ package final class AsyncHTTPRequester: HTTPRequester {
         )
         // The one who asks decides about another try, and counts it.
         configuration.connectionPool.retryConnectionEstablishment = false
+        // So many requests are under way at once by default; none shall wait, its time running, for another's connection.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 16
         return configuration
     }
 

@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import Foundation
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -18,6 +19,10 @@ enum RequestFailure {
             HTTPRequestError(.failed, "its host could not be resolved", cause: error)
         case let error as NIOConnectionError:
             HTTPRequestError(.failed, "no TCP connection could be made", cause: error.connectionErrors.first?.error)
+        case let error as IOError where error.errnoCode == ECONNRESET || error.errnoCode == EPIPE:
+            HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
+        case let error as IOError:
+            HTTPRequestError(.failed, "no TCP connection could be made", cause: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             HTTPRequestError(
                 .failed,

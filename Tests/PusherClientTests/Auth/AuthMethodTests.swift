@@ -1,0 +1,138 @@
+import PusherClient
+import Testing
+
+@Suite("The ways to authorize")
+struct AuthMethodTests {
+    static let secret = "7ad3773142a6692b25b8"
+    static let masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+    static let endpoint = AuthEndpoint(
+        "https://user:\(secret)@example.com/auth?token=\(secret)",
+        headers: ["Authorization": secret],
+        parameters: ["token": secret],
+        parametersProvider: { _ in ["token": secret] },
+        headersProvider: { _ in ["Authorization": secret] }
+    )
+
+    static let methods: [AuthMethod] = [
+        .endpoint(authEndpoint: "https://user:\(secret)@example.com/auth?token=\(secret)#\(secret)"),
+        .endpoint(endpoint),
+        .authRequestBuilder(authRequestBuilder: SecretiveBuilder()),
+        .authorizer(authorizer: SecretiveAuthorizer()),
+        .authorizer { _ in PusherAuth(auth: secret) },
+        .inline(secret: secret),
+        .inline(secret: secret, encryptionMasterKey: masterKey),
+        .noMethod,
+    ]
+
+    struct SecretiveBuilder: AuthRequestBuilderProtocol, CustomStringConvertible {
+        let token = secret
+        var description: String { token }
+    }
+
+    struct SecretiveAuthorizer: Authorizer, CustomStringConvertible {
+        let token = secret
+        var description: String { token }
+
+        func fetchAuthValue(
+            socketID: String,
+            channelName: String,
+            completionHandler: @escaping @Sendable (PusherAuth?) -> Void
+        ) {}
+    }
+
+    struct Holder {
+        var method: AuthMethod
+        var user: UserAuthMethod
+        var endpoint: AuthEndpoint
+        var answer: UserAuth
+        var auth: PusherAuth
+    }
+
+    @Test("printing one shows no secret, wherever it stands", arguments: methods)
+    func printing(_ method: AuthMethod) {
+        let holder = Holder(
+            method: method,
+            user: .inline(secret: Self.secret) { Self.secret },
+            endpoint: Self.endpoint,
+            answer: UserAuth(auth: Self.secret, userData: Self.secret),
+            auth: PusherAuth(auth: Self.secret, channelData: Self.secret, sharedSecret: Self.secret)
+        )
+        var texts = ["\(method)", String(reflecting: method), "\([method])", "\(["a": Optional(method)])", "\(holder)"]
+        texts.append(String(reflecting: holder))
+        for value in [method, [method], holder, Optional(method) as Any] as [Any] {
+            var text = ""
+            dump(value, to: &text)
+            texts.append(text)
+        }
+        for text in texts {
+            #expect(!text.contains(Self.secret))
+            #expect(!text.contains(Self.masterKey))
+        }
+        #expect("\(method)".hasPrefix("AuthMethod."))
+    }
+
+    @Test("what is printed says which way it is")
+    func descriptions() {
+        #expect(
+            Self.methods.map { "\($0)" } == [
+                "AuthMethod.endpoint(https://example.com/auth)",
+                "AuthMethod.endpoint(AuthEndpoint(POST https://example.com/auth))",
+                "AuthMethod.authRequestBuilder(SecretiveBuilder)",
+                "AuthMethod.authorizer(SecretiveAuthorizer)",
+                "AuthMethod.authorizer(ClosureAuthorizer)",
+                "AuthMethod.inline(…)",
+                "AuthMethod.inline(…)",
+                "AuthMethod.noMethod",
+            ]
+        )
+        let users: [UserAuthMethod] = [
+            .endpoint(Self.endpoint), .authenticator { _ in UserAuth(auth: "", userData: "") },
+            .inline(secret: "") { "" }, .noMethod,
+        ]
+        #expect(
+            users.map { "\($0)" } == [
+                "UserAuthMethod.endpoint(AuthEndpoint(POST https://example.com/auth))",
+                "UserAuthMethod.authenticator(…)", "UserAuthMethod.inline(…)", "UserAuthMethod.noMethod",
+            ]
+        )
+        #expect("\(Self.endpoint.parameters)" == "Parameters(token)")
+    }
+
+    @Test("a switch over PusherSwift's five cases is complete, with and without labels", arguments: methods)
+    func fiveCases(_ method: AuthMethod) {
+        let labelled =
+            switch method {
+            case .endpoint(authEndpoint: let url): url
+            case .authRequestBuilder(authRequestBuilder: let builder): "\(type(of: builder))"
+            case .authorizer(authorizer: let authorizer): "\(type(of: authorizer))"
+            case .inline(secret: let secret): secret
+            case .noMethod: ""
+            }
+        let unlabelled =
+            switch method {
+            case .endpoint(let url): url
+            case .authRequestBuilder(let builder): "\(type(of: builder))"
+            case .authorizer(let authorizer): "\(type(of: authorizer))"
+            case .inline(let secret): secret
+            case .noMethod: ""
+            }
+        #expect(labelled == unlabelled)
+    }
+
+    @Test("without a method, the error says what to do")
+    func noMethod() async {
+        let error = await AuthMethod.noMethod.authorize(in: FakeRequester().context()).error
+        #expect(error?.kind == .noMethod)
+        #expect(error?.message.contains("channel 'private-a' needs an authorization") == true)
+        #expect(error?.message.contains("authMethod") == true)
+        #expect(error?.recovery == AuthorizationError.Recovery.none)
+    }
+
+    @Test("no request, no result", arguments: methods)
+    func noRequests(_ method: AuthMethod) async {
+        let requester = FakeRequester()
+        #expect(await method.authorize([], in: requester.context()).isEmpty)
+        #expect(requester.requests.count == 0)
+    }
+}

@@ -1,0 +1,193 @@
+import Dispatch
+import PusherClient
+import Testing
+
+@Suite("Authorizers of the user", .timeLimit(.minutes(5)))
+struct AuthorizerTests {
+    let context = FakeRequester().context()
+
+    /// What it does with the completion handler.
+    struct Completing: Authorizer {
+        let body: @Sendable (String, String, @escaping @Sendable (PusherAuth?) -> Void) -> Void
+
+        func fetchAuthValue(
+            socketID: String,
+            channelName: String,
+            completionHandler: @escaping @Sendable (PusherAuth?) -> Void
+        ) {
+            body(socketID, channelName, completionHandler)
+        }
+    }
+
+    static func completing(
+        _ body: @escaping @Sendable (String, String, @escaping @Sendable (PusherAuth?) -> Void) -> Void
+    ) -> AuthMethod {
+        .authorizer(authorizer: Completing(body: body))
+    }
+
+    @Test("its answer is taken whole, at once or later, from any thread")
+    func answer() async {
+        let atOnce = Self.completing {
+            $2(PusherAuth(auth: "\($0) \($1)", channelData: "data", sharedSecret: "secret"))
+        }
+        #expect(
+            await atOnce.authorize(in: context).value
+                == Authorization(auth: "1.1 private-a", data: "data", sharedSecret: "secret")
+        )
+        let later = Self.completing { _, _, done in
+            DispatchQueue.global().async { done(PusherAuth(auth: "later")) }
+        }
+        #expect(await later.authorize(in: context).value?.auth == "later")
+    }
+
+    @Test("nil is an error that says so")
+    func nothing() async {
+        let error = await Self.completing { $2(nil) }.authorize(in: context).error
+        #expect(error?.kind == .authorizerFailed)
+        #expect(error?.recovery == AuthorizationError.Recovery.none)
+        #expect(error?.message.contains("the authorizer gave nil for channel 'private-a'") == true)
+    }
+
+    @Test("the first completion counts", arguments: 0..<20)
+    func twice(_: Int) async {
+        let method = Self.completing { _, _, done in
+            done(PusherAuth(auth: "first"))
+            done(nil)
+            DispatchQueue.concurrentPerform(iterations: 8) { done(PusherAuth(auth: "\($0)")) }
+        }
+        #expect(await method.authorize(in: context).value?.auth == "first")
+    }
+
+    @Test("completions from many threads at once are one answer", arguments: 0..<20)
+    func atOnce(_: Int) async {
+        let method = Self.completing { _, _, done in
+            DispatchQueue.concurrentPerform(iterations: 8) { done(PusherAuth(auth: "\($0)")) }
+        }
+        #expect(await method.authorize(in: context).value != nil)
+    }
+
+    @Test("a completion that never comes ends with the task, and one that comes after it does nothing")
+    func never() async {
+        let (handlers, handler) = AsyncStream.makeStream(of: (@Sendable (PusherAuth?) -> Void).self)
+        let method = Self.completing { _, _, done in handler.yield(done) }
+        let task = Task { await method.authorize(in: context) }
+        var iterator = handlers.makeAsyncIterator()
+        let done = await iterator.next()
+        task.cancel()
+        let error = await task.value.error
+        #expect(error?.cause is CancellationError)
+        #expect(error?.recovery == AuthorizationError.Recovery.none)
+        done?(PusherAuth(auth: "late"))
+        done?(nil)
+    }
+
+    @Test("nothing of a call that was cancelled is kept")
+    func leak() async {
+        final class Witness: Sendable {}
+        weak var authorizer: Witness?
+        weak var answer: PusherAuth?
+        do {
+            let witness = Witness()
+            let auth = PusherAuth(auth: "late")
+            authorizer = witness
+            answer = auth
+            let (handlers, handler) = AsyncStream.makeStream(of: (@Sendable (PusherAuth?) -> Void).self)
+            let method = Self.completing { [witness] _, _, done in
+                withExtendedLifetime(witness) { _ = handler.yield(done) }
+            }
+            let task = Task { await method.authorize(in: context) }
+            var iterator = handlers.makeAsyncIterator()
+            let done = await iterator.next()
+            task.cancel()
+            _ = await task.value
+            done?(auth)
+        }
+        // The block on the dispatch queue may still be about to let go.
+        while authorizer != nil || answer != nil { await Task.yield() }
+    }
+
+    @Test("one that blocks its thread holds up nobody else")
+    func blocking() async {
+        let semaphore = DispatchSemaphore(value: 0)
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        let method = Self.completing { _, _, done in
+            start.yield()
+            semaphore.wait()
+            done(nil)
+        }
+        let tasks = (0..<16).map { _ in Task { await method.authorize(in: context) } }
+        for await _ in started { break }
+        for task in tasks { task.cancel() }
+        for task in tasks { #expect(await task.value.error?.cause is CancellationError) }
+        for _ in tasks { semaphore.signal() }
+    }
+
+    @Test("a task that is cancelled before it begins")
+    func cancelledBefore() async {
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            return await Self.completing { _, _, _ in }.authorize(in: context)
+        }
+        #expect(await task.value.error?.cause is CancellationError)
+    }
+
+    @Test("a closure's answer, and what it throws")
+    func closure() async {
+        struct Failure: Error, CustomStringConvertible { var description: String { "geheim" } }
+        let answering = AuthMethod.authorizer { PusherAuth(auth: "\($0.socketID) \($0.channelName)") }
+        #expect(await answering.authorize(in: context).value?.auth == "1.1 private-a")
+        let error = await AuthMethod.authorizer { _ in throw Failure() }.authorize(in: context).error
+        #expect(error?.kind == .authorizerFailed)
+        #expect(error?.cause is Failure)
+        #expect(error?.message.contains("geheim") == false)
+        let own = AuthorizationError(.refused, "no", httpStatus: 403, recovery: .askOnceMore)
+        #expect(await AuthMethod.authorizer { _ in throw own }.authorize(in: context).error == own)
+    }
+
+    @Test("cancelling cancels the closure's task, and does not wait for one that takes no notice")
+    func cancelledClosure() async {
+        let (started, start) = AsyncStream.makeStream(of: Void.self)
+        let (gate, opening) = AsyncStream.makeStream(of: Void.self)
+        let (noticed, notice) = AsyncStream.makeStream(of: Void.self)
+        let method = AuthMethod.authorizer { _ in
+            await withTaskCancellationHandler {
+                start.yield()
+                await Task { for await _ in gate {} }.value
+            } onCancel: {
+                notice.finish()
+            }
+            return PusherAuth(auth: "late")
+        }
+        let task = Task { await method.authorize(in: context) }
+        for await _ in started { break }
+        task.cancel()
+        #expect(await task.value.error?.cause is CancellationError)
+        for await _ in noticed {}
+        opening.finish()
+    }
+
+    @Test("an async authorizer is asked as such, not by its completion handler")
+    func asynchronous() async {
+        struct Both: AsyncAuthorizer {
+            func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth { PusherAuth(auth: "async") }
+            func fetchAuthValue(
+                socketID: String,
+                channelName: String,
+                completionHandler: @escaping @Sendable (PusherAuth?) -> Void
+            ) {
+                completionHandler(PusherAuth(auth: "completion"))
+            }
+        }
+        #expect(await AuthMethod.authorizer(authorizer: Both()).authorize(in: context).value?.auth == "async")
+    }
+
+    @Test("the package's own authorizers give nothing outside a client")
+    func ownAuthorizers() {
+        for method in [AuthMethod.endpoint("https://example.com"), .inline(secret: "s", encryptionMasterKey: "")] {
+            guard case .authorizer(let authorizer) = method else { continue }
+            let answers = Log<Bool>()
+            authorizer.fetchAuthValue(socketID: "1.1", channelName: "private-a") { answers.append($0 == nil) }
+            #expect(answers.elements == [true])
+        }
+    }
+}

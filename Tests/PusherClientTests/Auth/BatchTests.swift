@@ -1,0 +1,188 @@
+import PusherClient
+import Testing
+
+@Suite("Several authorizations at once", .timeLimit(.minutes(5)))
+struct BatchTests {
+    static func requests(_ names: [String], socketID: String = "1.1") -> [AuthorizationRequest] {
+        names.map { AuthorizationRequest(socketID: socketID, channelName: $0) }
+    }
+
+    static func batching(_ size: Int = 100) -> AuthMethod {
+        .endpoint(
+            AuthEndpoint(
+                "https://example.com/auth",
+                isBatching: true,
+                maximumBatchSize: size,
+                headersProvider: { request in ["X-Channels": request.channelNames.joined(separator: " ")] }
+            )
+        )
+    }
+
+    @Test("only strategies that batch take more than one")
+    func maximumSizes() {
+        struct Few: BatchAuthorizer {
+            let maximumBatchSize: Int
+            func authorize(_ requests: [AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>] {
+                [:]
+            }
+        }
+        #expect(AuthMethodTests.methods.allSatisfy { $0.maximumBatchSize == 1 })
+        #expect(Self.batching().maximumBatchSize == 100)
+        #expect(Self.batching(7).maximumBatchSize == 7)
+        #expect(Self.batching(0).maximumBatchSize == 1)
+        #expect(AuthMethod.authorizer(authorizer: Few(maximumBatchSize: 3)).maximumBatchSize == 3)
+        #expect(AuthMethod.authorizer(authorizer: Few(maximumBatchSize: -3)).maximumBatchSize == 1)
+        #expect(AuthMethod.authorizer(authorizer: Directory()).maximumBatchSize == 100)
+    }
+
+    @Test("one request asks for all of them, and each has an answer of its own")
+    func endpoint() async {
+        let requester = FakeRequester(
+            200,
+            #"""
+            {"private-a":{"status":200,"data":{"auth":"k:a"}},
+             "presence-b":{"status":201,"data":{"auth":"k:b","channel_data":"{}"}},
+             "private-refused":{"status":403,"data":{"error":"not yours"}},
+             "private-busy":{"status":503,"data":"later"},
+             "private-bad":{"status":200,"data":{"auth":1}},
+             "private-no-data":{"status":200}, "private-no-status":{"data":{"auth":"k:s"}}, "private-string":"x"}
+            """#
+        )
+        let names = [
+            "private-a", "presence-b", "private-refused", "private-busy", "private-bad", "private-no-data",
+            "private-no-status", "private-string", "private-missing",
+        ]
+        let results = await Self.batching().authorize(Self.requests(names), in: requester.context())
+        #expect(results.count == names.count)
+        let body = "socket_id=1.1" + names.map { "&channel_name%5B%5D=\($0)" }.joined()
+        #expect(requester.bodies == [body])
+        #expect(requester.requests.elements.first?.headers["X-Channels"] == names.joined(separator: " "))
+        #expect(results[0].value == Authorization(auth: "k:a"))
+        #expect(results[1].value == Authorization(auth: "k:b", data: "{}"))
+        #expect(results[2].error?.kind == .refused)
+        #expect(results[2].error?.httpStatus == 403)
+        #expect(results[2].error?.body == #"{"error":"not yours"}"#)
+        #expect(results[2].error?.recovery == .askOnceMore)
+        #expect(results[3].error?.body == "later")
+        #expect(results[3].error?.recovery == .retry(after: .zero))
+        for (index, name) in names.enumerated().dropFirst(4) {
+            #expect(results[index].error?.kind == .invalidResponse)
+            #expect(results[index].error?.message.contains("channel '\(name)'") == true)
+        }
+    }
+
+    @Test("a batch of one has the same form")
+    func single() async {
+        let requester = FakeRequester(200, #"{"private-a":{"status":200,"data":{"auth":"k:a"}}}"#)
+        #expect(await Self.batching().authorize(in: requester.context()).value == Authorization(auth: "k:a"))
+        #expect(requester.bodies == ["socket_id=1.1&channel_name%5B%5D=private-a"])
+    }
+
+    @Test("where there is no answer at all, all fail", arguments: [(500, ""), (200, "[]"), (200, "nothing")])
+    func allFail(status: Int, body: String) async {
+        let requester = FakeRequester(status, body)
+        let results = await Self.batching().authorize(
+            Self.requests(["private-a", "private-b"]),
+            in: requester.context()
+        )
+        #expect(results.map { $0.error?.httpStatus } == [status, status])
+        #expect(results.allSatisfy { $0.error?.message.contains("2 channels") == true })
+    }
+
+    @Test("more than the size, or other connections, are more requests; the results keep their order")
+    func split() async {
+        let requester = FakeRequester { request in
+            let names = String(decoding: request.body ?? [], as: UTF8.self).split(separator: "&").dropFirst()
+                .map { $0.split(separator: "=")[1] }
+            let members = names.map { #""\#($0)":{"status":200,"data":{"auth":"k:\#($0)"}}"# }
+            return HTTPResponse(status: 200, body: Array("{\(members.joined(separator: ","))}".utf8))
+        }
+        let names = (0..<25).map { "private-\($0)" }
+        let requests = Self.requests(names) + Self.requests(names, socketID: "2.2")
+        let results = await Self.batching(10).authorize(requests, in: requester.context())
+        #expect(results.map { $0.value?.auth } == (names + names).map { "k:\($0)" })
+        let sizes = requester.bodies.map { ($0 ?? "").split(separator: "&").count - 1 }
+        #expect(sizes.sorted() == [5, 5, 10, 10, 10, 10])
+        #expect(requester.bodies.count { $0?.hasPrefix("socket_id=2.2&") == true } == 3)
+    }
+
+    @Test("several for a strategy that does not batch are asked one by one")
+    func notBatching() async {
+        let requester = FakeRequester { request in
+            let name = String(decoding: request.body ?? [], as: UTF8.self).split(separator: "=").last ?? ""
+            return HTTPResponse(status: 200, body: Array(#"{"auth":"k:\#(name)"}"#.utf8))
+        }
+        let names = (0..<25).map { "private-\($0)" }
+        let results = await AuthMethod.endpoint("https://example.com").authorize(
+            Self.requests(names),
+            in: requester.context()
+        )
+        #expect(results.map { $0.value?.auth } == names.map { "k:\($0)" })
+        #expect(requester.requests.count == 25)
+    }
+
+    @Test("a batch authorizer is asked once, and answers for each channel")
+    func batchAuthorizer() async {
+        let directory = Directory()
+        let names = ["private-a", "private-missing", "private-error", "private-own-error"]
+        let results = await AuthMethod.authorizer(authorizer: directory).authorize(
+            Self.requests(names),
+            in: FakeRequester().context()
+        )
+        #expect(directory.asked.elements == [names])
+        #expect(results[0].value == Authorization(auth: "k:private-a"))
+        #expect(results[1].error?.kind == .authorizerFailed)
+        #expect(results[1].error?.message.contains("no result for channel 'private-missing'") == true)
+        #expect(results[2].error?.kind == .authorizerFailed)
+        #expect(results[2].error?.cause is Directory.Failure)
+        #expect(results[3].error == Directory.ownError)
+    }
+
+    @Test("a batch authorizer that throws fails for all")
+    func throwing() async {
+        let results = await AuthMethod.authorizer(authorizer: Directory()).authorize(
+            Self.requests(["private-a", "private-throw"]),
+            in: FakeRequester().context()
+        )
+        #expect(results.allSatisfy { $0.error?.cause is Directory.Failure })
+    }
+
+    @Test("a batch authorizer can be asked for one channel, also as PusherSwift does it")
+    func one() async throws {
+        let directory = Directory()
+        let request = AuthorizationRequest(socketID: "1.1", channelName: "private-a")
+        #expect(try await directory.authorize(request).auth == "k:private-a")
+        await #expect(throws: AuthorizationError.self) {
+            try await directory.authorize(AuthorizationRequest(socketID: "1.1", channelName: "private-missing"))
+        }
+        let auths = AsyncStream<PusherAuth?> { continuation in
+            directory.fetchAuthValue(socketID: "1.1", channelName: "private-a") { continuation.yield($0) }
+            directory.fetchAuthValue(socketID: "1.1", channelName: "private-error") { continuation.yield($0) }
+        }
+        var answers: [String?] = []
+        for await auth in auths.prefix(2) { answers.append(auth?.auth) }
+        #expect(Set(answers) == ["k:private-a", nil])
+    }
+}
+
+private final class Directory: BatchAuthorizer {
+    struct Failure: Error {}
+
+    static let ownError = AuthorizationError(.refused, "not yours", httpStatus: 403)
+    let asked = Log<[String]>()
+
+    func authorize(_ requests: [AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>] {
+        asked.append(requests.map(\.channelName))
+        var results: [String: Result<PusherAuth, any Error>] = [:]
+        for request in requests {
+            switch request.channelName {
+            case "private-missing": break
+            case "private-throw": throw Failure()
+            case "private-error": results[request.channelName] = .failure(Failure())
+            case "private-own-error": results[request.channelName] = .failure(Self.ownError)
+            default: results[request.channelName] = .success(PusherAuth(auth: "k:\(request.channelName)"))
+            }
+        }
+        return results
+    }
+}

@@ -1,0 +1,160 @@
+import Foundation
+import PusherClient
+import Testing
+
+@Suite("Answers of an authorization endpoint", .timeLimit(.minutes(5)))
+struct EndpointAnswerTests {
+    static let endpoint = AuthMethod.endpoint(authEndpoint: "https://example.com/auth?token=geheim")
+    static let changing = AuthMethod.endpoint(AuthEndpoint("https://example.com/auth", headersProvider: { _ in [:] }))
+
+    @Test("any 2xx with an object that has what it must have", arguments: [200, 201, 202, 299])
+    func success(status: Int) async {
+        let answers: [(String, Authorization)] = [
+            (#"{"auth":"k:s"}"#, Authorization(auth: "k:s")),
+            (
+                #"{"auth":"k:s","channel_data":"{\"user_id\":1}","shared_secret":"x","more":[1]}"#,
+                Authorization(auth: "k:s", data: #"{"user_id":1}"#, sharedSecret: "x")
+            ),
+            (#" {"shared_secret":null,"channel_data":null,"auth":"é"} "#, Authorization(auth: "é")),
+        ]
+        for (body, expected) in answers {
+            let result = await Self.endpoint.authorize(in: FakeRequester(status, body).context())
+            #expect(result.value == expected)
+        }
+    }
+
+    @Test(
+        "an answer that cannot be used: the message says what is wrong with it, and repeats nothing of it",
+        arguments: [
+            ("", "is empty"), ("geheim", "is no JSON"), ("{", "is no JSON"), ("{}x", "is no JSON"),
+            ("[]", "is an array; it must be a JSON object"), ("null", "is null"), ("1", "is a number"),
+            (#""geheim""#, "is a string"), ("true", "is a boolean"),
+            (String(repeating: "[", count: 50), "nested too deep"),
+            ("{}", #"has no "auth""#), (#"{"Auth":"geheim"}"#, #"has no "auth""#),
+            (#"{"auth":null}"#, #"has no "auth""#),
+            (#"{"auth":""}"#, #"has no "auth""#), (#"{"auth":1}"#, #"has a number as "auth""#),
+            (#"{"auth":["geheim"]}"#, #"has an array as "auth""#), (#"{"auth":{"a":1}}"#, #"has an object as "auth""#),
+            (#"{"auth":"\#(String(repeating: "x", count: 1_025))"}"#, #"has a "auth" of more than 1024 bytes"#),
+            (
+                #"{"auth":"k:geheim","channel_data":{"user_id":"geheim"}}"#,
+                #"has an object as "channel_data" for channel 'private-a'; it must be a string that holds the JSON text"#
+            ),
+            (#"{"auth":"k:geheim","channel_data":5}"#, #"has a number as "channel_data""#),
+            (#"{"auth":"k:geheim","shared_secret":{}}"#, #"has an object as "shared_secret""#),
+            (
+                #"{"auth":"k:geheim","shared_secret":"\#(String(repeating: "x", count: 1_025))"}"#,
+                #""shared_secret" of"#
+            ),
+        ]
+    )
+    func invalid(body: String, why: String) async {
+        let error = await Self.endpoint.authorize(in: FakeRequester(200, body).context()).error
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.httpStatus == 200)
+        #expect(error?.body == nil)
+        #expect(error?.recovery == AuthorizationError.Recovery.none)
+        #expect(error?.message.contains(why) == true)
+        #expect(error?.message.contains("channel 'private-a'") == true)
+        #expect(error?.message.contains("https://example.com/auth for") == true)
+        #expect(error?.message.contains("geheim") == false)
+    }
+
+    @Test("too much data, a cut answer, and bytes that are no UTF-8")
+    func oversized() async {
+        let data = String(repeating: "x", count: 100_001)
+        let long = FakeRequester(200, #"{"auth":"k:s","channel_data":"\#(data)"}"#)
+        #expect(
+            await Self.endpoint.authorize(in: long.context()).error?.message
+                .contains(#"has a "channel_data" of more than 100000 bytes"#) == true
+        )
+        let cut = FakeRequester { _ in HTTPResponse(status: 200, body: Array("{}".utf8), isCut: true) }
+        #expect(
+            await Self.endpoint.authorize(in: cut.context()).error?.message.contains("has more than 2 bytes") == true
+        )
+        let bytes = FakeRequester { _ in HTTPResponse(status: 200, body: [0x22, 0xFF, 0x22]) }
+        #expect(await Self.endpoint.authorize(in: bytes.context()).error?.message.contains("is not UTF-8") == true)
+    }
+
+    @Test(
+        "a refusal has status, headers and body, and says whether to ask again",
+        arguments: [
+            (301, .none), (304, .none), (400, .none), (401, .askOnceMore), (403, .askOnceMore), (404, .none),
+            (405, .none), (408, .retry(after: .seconds(7))), (410, .none), (419, .none),
+            (429, .retry(after: .seconds(7))), (500, .retry(after: .seconds(7))), (502, .retry(after: .seconds(7))),
+            (503, .retry(after: .seconds(7))), (599, .retry(after: .seconds(7))), (600, .none), (100, .none),
+        ] as [(Int, AuthorizationError.Recovery)]
+    )
+    func refusal(status: Int, recovery: AuthorizationError.Recovery) async {
+        let requester = FakeRequester(status, #"{"auth":"k:geheim"}"#, ["Retry-After": "7", "X-A": "1", "x-a": "2"])
+        for method in [Self.endpoint, Self.changing] {
+            let error = await method.authorize(in: requester.context()).error
+            #expect(error?.kind == .refused)
+            #expect(error?.httpStatus == status)
+            #expect(error?.httpHeaders == ["Retry-After": "7", "X-A": "1, 2"])
+            #expect(error?.body == #"{"auth":"k:geheim"}"#)
+            #expect(error?.message.hasPrefix("https://example.com/auth answered with status \(status) for ") == true)
+            #expect(error?.message.contains("geheim") == false)
+            #expect(error?.description.contains("geheim") == false)
+        }
+        #expect(await Self.changing.authorize(in: requester.context()).error?.recovery == recovery)
+        // Nothing would be different the second time.
+        let unchanged: AuthorizationError.Recovery = recovery == .askOnceMore ? .none : recovery
+        #expect(await Self.endpoint.authorize(in: requester.context()).error?.recovery == unchanged)
+    }
+
+    @Test("a refusal's body is cut to 10,000 characters, and may be any bytes")
+    func refusalBody() async {
+        let long = await Self.endpoint.authorize(
+            in: FakeRequester(403, String(repeating: "🇩🇪", count: 20_000)).context()
+        )
+        #expect(long.error?.body == String(repeating: "🇩🇪", count: 10_000))
+        let bytes = FakeRequester { _ in HTTPResponse(status: 500, body: [0x61, 0xFF], isCut: true) }
+        #expect(await Self.endpoint.authorize(in: bytes.context()).error?.body == "a\u{FFFD}")
+    }
+
+    @Test(
+        "Retry-After: seconds or a date, at most a minute",
+        arguments: [
+            (nil, 0), ("", 0), ("0", 0), ("5", 5), (" 5 ", 5), ("60", 60), ("61", 60), ("999999999999999999999", 0),
+            ("-5", 0), ("1.5", 0), ("soon", 0),
+        ] as [(String?, Int)]
+    )
+    func retryAfter(text: String?, seconds: Int) async {
+        let headers: HTTPFields = text.map { ["retry-after": $0] } ?? [:]
+        let error = await Self.endpoint.authorize(in: FakeRequester(429, "", headers).context()).error
+        #expect(error?.recovery == .retry(after: .seconds(seconds)))
+    }
+
+    @Test("Retry-After with a date in the past, and one far off")
+    func retryAfterDate() async {
+        for (date, seconds) in [("Fri, 31 Dec 1999 23:59:59 GMT", 0), ("Tue, 31 Dec 2199 23:59:59 GMT", 60)] {
+            let error = await Self.endpoint.authorize(in: FakeRequester(503, "", ["Retry-After": date]).context()).error
+            #expect(error?.recovery == .retry(after: .seconds(seconds)))
+        }
+    }
+
+    @Test("a request without an answer is tried again, where that can help")
+    func notAnswered() async {
+        struct Broken: Error {}
+        let failures: [(any Error, AuthorizationError.Kind, AuthorizationError.Recovery)] = [
+            (HTTPRequestError(.timedOut, "it took too long"), .requestFailed, .retry(after: .zero)),
+            (HTTPRequestError(.failed, "no TCP connection", cause: Broken()), .requestFailed, .retry(after: .zero)),
+            (HTTPRequestError(.redirectRefused, "it redirects"), .requestFailed, .none),
+            (HTTPRequestError(.shutDown, "the client was released"), .requestFailed, .none),
+            (HTTPRequestError(.invalidRequest, "no URL"), .invalidRequest, .none),
+            (Broken(), .requestFailed, .retry(after: .zero)),
+            (CancellationError(), .requestFailed, .none),
+        ]
+        for (failure, kind, recovery) in failures {
+            let error = await Self.endpoint.authorize(in: FakeRequester { _ in throw failure }.context()).error
+            #expect(error?.kind == kind)
+            #expect(error?.recovery == recovery)
+            #expect(error?.httpStatus == nil)
+            #expect(error?.message.contains("geheim") == false)
+            if let failure = failure as? HTTPRequestError {
+                #expect(error?.message.contains(failure.message) == true)
+                #expect((error?.cause is Broken) == (failure.cause is Broken))
+            }
+        }
+    }
+}

@@ -1,0 +1,71 @@
+import Foundation
+import PusherClient
+import Testing
+
+@Suite("Members of presence channels")
+struct PresenceMemberTests {
+    struct Info: Codable, Equatable {
+        var name: String
+        var site = URL(string: "https://example.com/a")
+    }
+
+    @Test("what JSON can hold is kept as JSON text")
+    func texts() {
+        let infos: [(Any?, String?)] = [
+            (nil, nil), (["name": "Zoë"], #"{"name":"Zoë"}"#),
+            (["b": 1, "a": [true, NSNull()]] as [String: Any], #"{"a":[true,null],"b":1}"#),
+            ([1, 2], "[1,2]"), ("text", #""text""#), ("a/b\"", #""a/b\"""#), (5, "5"), (true, "true"),
+            (NSNull(), "null"),
+            (Info(name: "x"), #"{"name":"x","site":"https://example.com/a"}"#),
+            ([Info(name: "x", site: nil)], #"[{"name":"x"}]"#),
+        ]
+        for (info, text) in infos {
+            #expect(PusherPresenceChannelMember(userId: "1", userInfo: info).userInfoText == text)
+        }
+    }
+
+    @Test("what JSON cannot hold counts as nothing")
+    func notJSON() {
+        struct Opaque {}
+        for info in [Opaque(), Double.nan, Double.infinity, ["a": Opaque()], [1: "a"] as [AnyHashable: Any], { 1 }]
+            as [Any]
+        {
+            let member = PusherPresenceChannelMember(userId: "1", userInfo: info)
+            #expect(member.userInfo == nil)
+        }
+    }
+
+    @Test("it comes back as JSONSerialization reads it")
+    func reading() throws {
+        let member = PusherPresenceChannelMember(userId: "1", userInfo: ["name": "Zoë", "age": 5] as [String: Any])
+        let info = try #require(member.userInfo as? [String: Any])
+        #expect(info["name"] as? String == "Zoë")
+        #expect(info["age"] as? Int == 5)
+        #expect(PusherPresenceChannelMember(userId: "1", userInfo: "x").userInfo as? String == "x")
+        #expect(PusherPresenceChannelMember(userId: "1", userInfoText: "null").userInfo == nil)
+        #expect(PusherPresenceChannelMember(userId: "1", userInfoText: "broken").userInfo == nil)
+        #expect(PusherPresenceChannelMember(userId: "1", userInfoText: nil).userInfo == nil)
+        let deep = String(repeating: "[", count: 100_000)
+        #expect(PusherPresenceChannelMember(userId: "1", userInfoText: deep).userInfo == nil)
+    }
+
+    @Test("it is decoded into a type")
+    func decoding() throws {
+        let info = Info(name: "Zoë")
+        let member = PusherPresenceChannelMember(userId: "1", userInfo: info)
+        #expect(try member.decodeUserInfo(as: Info.self) == info)
+        let inferred: Info = try member.decodeUserInfo()
+        #expect(inferred == info)
+        #expect(throws: DecodingError.self) { try member.decodeUserInfo(as: Int.self) }
+        let nobody = PusherPresenceChannelMember(userId: "1")
+        #expect(throws: DecodingError.self) { try nobody.decodeUserInfo(as: Info.self) }
+        #expect(try nobody.decodeUserInfo(as: Info?.self) == nil)
+    }
+
+    @Test("members are equal where they are the same object")
+    func identity() {
+        let member = PusherPresenceChannelMember(userId: "1")
+        #expect(Set([member, member, PusherPresenceChannelMember(userId: "1")]).count == 2)
+        #expect("\(member)" == "PusherPresenceChannelMember(1)")
+    }
+}

@@ -1,0 +1,36 @@
+import PusherClient
+
+extension HTTPRequest {
+    /// With more time than any test takes.
+    static func to(
+        _ url: String,
+        method: String = "POST",
+        headers: HTTPFields = [:],
+        body: String? = "a=b",
+        timeout: Duration = .seconds(3_600),
+        maximumResponseSize: Int = 1_048_576
+    ) -> HTTPRequest {
+        HTTPRequest(
+            url: url,
+            method: method,
+            headers: headers,
+            body: body.map { Array($0.utf8) },
+            timeout: timeout,
+            maximumResponseSize: maximumResponseSize
+        )
+    }
+}
+
+extension HTTPRequester {
+    func status(_ request: HTTPRequest) async throws -> Int { try await response(to: request).status }
+
+    /// Nil where there was an answer, or an error of another type.
+    func failure(_ request: HTTPRequest) async -> HTTPRequestError? {
+        do {
+            _ = try await response(to: request)
+            return nil
+        } catch {
+            return error as? HTTPRequestError
+        }
+    }
+}

@@ -1,0 +1,184 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+/// What the server got.
+struct ReceivedRequest: Equatable, Sendable {
+    var method: String
+    var uri: String
+    var headers: HTTPHeaders
+    var body: String
+}
+
+/// What the server does with a request.
+enum HTTPReply: Sendable {
+    case answer(Int, [String: String] = [:], String = "")
+    case chunks([String])
+    /// Sends as long as somebody takes it.
+    case endless(status: Int)
+    case nothing
+    /// Status and headers, and never a body.
+    case headOnly
+    /// Fewer bytes than it says, and then the end.
+    case tooShort
+    case closing
+
+    static func redirect(_ status: Int, _ location: String) -> HTTPReply { .answer(status, ["Location": location]) }
+}
+
+/// An HTTP server on loopback that answers as it is told.
+final class HTTPTestServer: Sendable {
+    typealias Answer = @Sendable (ReceivedRequest) -> HTTPReply
+
+    let port: Int
+    private let log: Log<ReceivedRequest>
+    private let arrivals: AsyncStream<ReceivedRequest>
+    private let endings: AsyncStream<Void>
+
+    /// The address, with the loopback's number as host.
+    var url: String { "http://127.0.0.1:\(port)" }
+    var requests: [ReceivedRequest] { log.elements }
+
+    private init(
+        port: Int,
+        log: Log<ReceivedRequest>,
+        arrivals: AsyncStream<ReceivedRequest>,
+        endings: AsyncStream<Void>
+    ) {
+        self.port = port
+        self.log = log
+        self.arrivals = arrivals
+        self.endings = endings
+    }
+
+    /// Runs while `body` does.
+    static func serving<Result>(
+        tls: NIOSSLContext? = nil,
+        _ answer: @escaping Answer,
+        _ body: (HTTPTestServer) async throws -> Result
+    ) async throws -> Result {
+        let log = Log<ReceivedRequest>()
+        let (arrivals, arrival) = AsyncStream.makeStream(of: ReceivedRequest.self)
+        let (endings, ending) = AsyncStream.makeStream(of: Void.self)
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(
+                        AnsweringHandler { request in
+                            log.append(request)
+                            arrival.yield(request)
+                            return answer(request)
+                        }
+                    )
+                    channel.closeFuture.whenComplete { _ in ending.yield() }
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        let server = HTTPTestServer(
+            port: listener.localAddress?.port ?? 0,
+            log: log,
+            arrivals: arrivals,
+            endings: endings
+        )
+        do {
+            let result = try await body(server)
+            try await listener.close()
+            return result
+        } catch {
+            try await listener.close()
+            throw error
+        }
+    }
+
+    /// Waits for the next request. To be used by one test task only.
+    func nextRequest() async -> ReceivedRequest? {
+        await arrivals.first { _ in true }
+    }
+
+    /// Waits for a connection to end.
+    func nextEnd() async {
+        await endings.first { _ in true }
+    }
+}
+
+private final class AnsweringHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+    typealias OutboundOut = HTTPServerResponsePart
+
+    private let answer: HTTPTestServer.Answer
+    private var head: HTTPRequestHead?
+    private var body = ByteBuffer()
+
+    init(_ answer: @escaping HTTPTestServer.Answer) { self.answer = answer }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            self.head = head
+            body.clear()
+        case .body(let bytes):
+            body.writeImmutableBuffer(bytes)
+        case .end:
+            guard let head else { return }
+            let request = ReceivedRequest(
+                method: head.method.rawValue,
+                uri: head.uri,
+                headers: head.headers,
+                body: String(buffer: body)
+            )
+            reply(answer(request), context)
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    private func reply(_ reply: HTTPReply, _ context: ChannelHandlerContext) {
+        switch reply {
+        case .answer(let status, let headers, let body):
+            var fields = HTTPHeaders(headers.map { ($0.key, $0.value) })
+            fields.add(name: "Content-Length", value: "\(body.utf8.count)")
+            write(context, status, fields)
+            write(context, body: body)
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        case .chunks(let chunks):
+            write(context, 200, ["Transfer-Encoding": "chunked"])
+            for chunk in chunks { write(context, body: chunk) }
+            context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        case .endless(let status):
+            write(context, status, ["Transfer-Encoding": "chunked"])
+            writeOn(context)
+        case .nothing: break
+        case .headOnly:
+            write(context, 200, ["Content-Length": "10"])
+            context.flush()
+        case .tooShort:
+            write(context, 200, ["Content-Length": "10"])
+            write(context, body: "{}")
+            context.flush()
+            context.close(promise: nil)
+        case .closing: context.close(promise: nil)
+        }
+    }
+
+    private func write(_ context: ChannelHandlerContext, _ status: Int, _ headers: HTTPHeaders) {
+        let head = HTTPResponseHead(version: .http1_1, status: .init(statusCode: status), headers: headers)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+    }
+
+    private func write(_ context: ChannelHandlerContext, body: String) {
+        context.write(wrapOutboundOut(.body(.byteBuffer(ByteBuffer(string: body)))), promise: nil)
+    }
+
+    private func writeOn(_ context: ChannelHandlerContext) {
+        let bytes = ByteBuffer(repeating: UInt8(ascii: "x"), count: 4_096)
+        let context = NIOLoopBound(context, eventLoop: context.eventLoop)
+        let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        context.value.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes)))).whenSuccess {
+            handler.value.writeOn(context.value)
+        }
+    }
+}

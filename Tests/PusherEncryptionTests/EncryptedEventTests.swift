@@ -1,0 +1,107 @@
+import Foundation
+import PusherEncryption
+import PusherProtocol
+import TestSupport
+import Testing
+
+@Suite("Encrypted events")
+struct EncryptedEventTests {
+    static let key = SecretKey([UInt8](repeating: 9, count: 32))
+
+    @Test("the events that another implementation makes, as text and as an object", arguments: Vectors.boxes)
+    func published(_ vector: Vectors.Box) throws {
+        let data = #"{"nonce": "\#(vector.nonce)", "ciphertext": "\#(vector.ciphertext)"}"#
+        let key = try #require(SecretKey(base64: vector.key))
+        #expect(try EncryptedEvent(.string(data)).open(with: key) == vector.plaintext)
+        #expect(try EncryptedEvent(.json(data)).open(with: key) == vector.plaintext)
+    }
+
+    @Test(
+        "what is sealed is opened as it was",
+        arguments: ["", "{}", "null", "\"text\"", "Zoë 🚀", "\u{0}\n\"\\", String(repeating: "é", count: 1_000)]
+    )
+    func roundTrip(text: String) throws {
+        let key = try #require(Self.key)
+        let data = try #require(EncryptedEvent.seal(text, with: key))
+        #expect(data != EncryptedEvent.seal(text, with: key))
+        #expect(try EncryptedEvent(.string(data)).open(with: key) == text)
+    }
+
+    @Test(
+        "what is no encrypted event is malformed, and the message says why",
+        arguments: [
+            ("", "no JSON object"), ("null", "no JSON object"), ("[]", "no JSON object"), ("{", "no JSON object"),
+            ("text", "no JSON object"), (#""text""#, "no JSON object"), ("1", "no JSON object"),
+            ("{}", "nonce is missing"), (#"{"nonce":null,"ciphertext":""}"#, "nonce is missing"),
+            (#"{"nonce":1,"ciphertext":""}"#, "nonce is missing"),
+            (#"{"nonce":"*","ciphertext":""}"#, "nonce is not base64"),
+            (#"{"nonce":"é","ciphertext":""}"#, "nonce is not base64"),
+            (#"{"nonce":"AAAA"}"#, "ciphertext is missing"),
+            (#"{"nonce":"AAAA","ciphertext":{}}"#, "ciphertext is missing"),
+            (#"{"nonce":"AAAA","ciphertext":"?"}"#, "ciphertext is not base64"),
+            (#"{"nonce":"","ciphertext":""}"#, "nonce has 0 bytes"),
+            (#"{"nonce":"AAAA","ciphertext":"AAAA"}"#, "nonce has 3 bytes rather than 24"),
+            (
+                #"{"nonce":"AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA","ciphertext":"AAAA"}"#,
+                "ciphertext has 3 bytes; it must have at least 16"
+            ),
+        ]
+    )
+    func malformed(data: String, why: String) {
+        #expect {
+            try EncryptedEvent(.string(data))
+        } throws: { error in
+            guard case .malformed(let text)? = error as? EncryptedEvent.Failure else { return false }
+            return text.contains(why)
+        }
+    }
+
+    @Test("an event without data is malformed")
+    func noData() {
+        #expect(throws: EncryptedEvent.Failure.self) { try EncryptedEvent(.none) }
+    }
+
+    @Test("another key, or a changed event, is a wrong key", arguments: Vectors.unopenable)
+    func wrongKey(_ vector: Vectors.Box) throws {
+        let data = #"{"nonce":"\#(vector.nonce)","ciphertext":"\#(vector.ciphertext)"}"#
+        let key = try #require(SecretKey(base64: vector.key))
+        #expect(throws: EncryptedEvent.Failure.wrongKey) { try EncryptedEvent(.string(data)).open(with: key) }
+    }
+
+    @Test("text that is not UTF-8 is malformed, and another key would not help")
+    func notUTF8() throws {
+        let key = try #require(Self.key)
+        for bytes in [[0xFF], [0xC3], [0xED, 0xA0, 0x80], [0x61, 0x80], [0xF8, 0x88, 0x80, 0x80, 0x80]] as [[UInt8]] {
+            let nonce = SecretBox.makeNonce()
+            let box = Data(try #require(SecretBox.seal(bytes, nonce: nonce, key: key))).base64EncodedString()
+            let data = #"{"nonce":"\#(Data(nonce).base64EncodedString())","ciphertext":"\#(box)"}"#
+            #expect(throws: EncryptedEvent.Failure.malformed("the decrypted data is not UTF-8")) {
+                try EncryptedEvent(.string(data)).open(with: key)
+            }
+        }
+    }
+
+    @Test("whatever the data is, it is an event or a failure", arguments: 0..<400 as Range<UInt64>)
+    func total(seed: UInt64) throws {
+        var generator = SeededGenerator(seed: seed)
+        let key = try #require(Self.key)
+        var bytes = Array(try #require(EncryptedEvent.seal(#"{"a":1}"#, with: key)).utf8)
+        for _ in 0...Int.random(in: 0..<4, using: &generator) {
+            let index = Int.random(in: bytes.indices, using: &generator)
+            switch Int.random(in: 0..<4, using: &generator) {
+            case 0: bytes[index] = UInt8.random(in: 0...255, using: &generator)
+            case 1: bytes.remove(at: index)
+            case 2: bytes.insert(UInt8.random(in: 0...127, using: &generator), at: index)
+            default: bytes.removeSubrange(index...)
+            }
+            if bytes.isEmpty { break }
+        }
+        let text = String(decoding: bytes, as: UTF8.self)
+        do {
+            // A change between the members, like a space, does no harm.
+            #expect(try EncryptedEvent(.string(text)).open(with: key) == #"{"a":1}"#)
+        } catch {
+            if case .malformed(let why) = error { #expect(!why.isEmpty) }
+        }
+    }
+}
