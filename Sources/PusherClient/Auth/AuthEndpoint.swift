@@ -55,8 +55,8 @@ public struct AuthEndpoint: Sendable {
     ///   - timeout: How long one request may take; nil for the client's timeout.
     ///   - isBatching: Whether one request asks for several channels.
     ///   - maximumBatchSize: The most channels of one request.
-    ///   - parametersProvider: Gives more parameters, before each request.
     ///   - headersProvider: Gives more header fields, before each request.
+    ///   - parametersProvider: Gives more parameters, before each request.
     public init(
         _ url: String,
         method: String = "POST",
@@ -65,8 +65,8 @@ public struct AuthEndpoint: Sendable {
         timeout: Duration? = nil,
         isBatching: Bool = false,
         maximumBatchSize: Int = 100,
-        parametersProvider: ParametersProvider? = nil,
-        headersProvider: HeadersProvider? = nil
+        headersProvider: HeadersProvider? = nil,
+        parametersProvider: ParametersProvider? = nil
     ) {
         self.url = url
         self.method = method

@@ -10,8 +10,8 @@ struct AuthMethodTests {
         "https://user:\(secret)@example.com/auth?token=\(secret)",
         headers: ["Authorization": secret],
         parameters: ["token": secret],
-        parametersProvider: { _ in ["token": secret] },
-        headersProvider: { _ in ["Authorization": secret] }
+        headersProvider: { _ in ["Authorization": secret] },
+        parametersProvider: { _ in ["token": secret] }
     )
 
     static let methods: [AuthMethod] = [

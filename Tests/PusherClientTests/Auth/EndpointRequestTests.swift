@@ -69,13 +69,13 @@ struct EndpointRequestTests {
             Self.url,
             headers: ["authorization": "old", "X-Static": "1"],
             parameters: ["token": "old", "kept": "1", "token": "older"],
-            parametersProvider: { request in
-                asked.append(request)
-                return ["token": "new \(asked.count)"]
-            },
             headersProvider: { request in
                 asked.append(request)
                 return ["Authorization": "new \(asked.count)"]
+            },
+            parametersProvider: { request in
+                asked.append(request)
+                return ["token": "new \(asked.count)"]
             }
         )
         for _ in 0..<2 { _ = await AuthMethod.endpoint(endpoint).authorize(in: requester.context()) }

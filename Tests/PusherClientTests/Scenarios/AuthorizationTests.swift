@@ -1,3 +1,4 @@
+import Logging
 import PusherTestServer
 import Testing
 
@@ -174,7 +175,7 @@ struct AuthorizationTests {
     func ownAuthorization() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let socketID = try #require(pusher.connection.socketId)
-        let signed = try world.server.authorization(of: "private-orders", socketID: socketID)
+        let signed = world.server.authorization(forSocket: socketID, channel: "private-orders")
         let channel = pusher.subscribe("private-orders", auth: PusherAuth(auth: signed.auth))
         await world.runUntil { channel.subscribed }
         #expect(channel.auth == nil)
@@ -185,7 +186,7 @@ struct AuthorizationTests {
         await world.runUntil { failures.count == 1 }
         #expect(failures.elements[0]?.message.contains("earlier connection") == true)
         let next = try #require(pusher.connection.socketId)
-        channel.auth = PusherAuth(auth: try world.server.authorization(of: "private-orders", socketID: next).auth)
+        channel.auth = PusherAuth(auth: world.server.authorization(forSocket: next, channel: "private-orders").auth)
         pusher.subscribe("private-orders")
         await world.runUntil { channel.subscribed }
     }

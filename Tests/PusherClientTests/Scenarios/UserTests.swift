@@ -115,10 +115,9 @@ struct UserTests {
     func presenceThroughSignIn() async throws {
         let world = world
         let method = AuthMethod.authorizer { request in
-            let signed = try world.server.authorization(
-                of: request.channelName,
-                socketID: request.socketID,
-                channelData: nil
+            let signed = world.server.authorization(
+                forSocket: request.socketID,
+                channel: request.channelName
             )
             return PusherAuth(auth: signed.auth)
         }

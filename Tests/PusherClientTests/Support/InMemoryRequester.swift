@@ -16,12 +16,13 @@ struct InMemoryRequester: HTTPRequester {
             headers: request.headers.fields.map { .init(name: $0.name, value: $0.value) },
             body: request.body ?? []
         )
-        let answer = FirstAnswer<HTTPResponse>()
-        server.request(message) { status, body in
-            answer.give(HTTPResponse(status: status, body: Array(body.utf8)))
-        }
-        guard let response = await answer.value() else { throw CancellationError() }
-        return response
+        let answer = FirstAnswer<RESTResponse?>()
+        server.request(message) { response in answer.give(response) }
+        guard let answered = await answer.value() else { throw CancellationError() }
+        guard let response = answered else { throw HTTPRequestError(.failed, "the connection ended") }
+        var headers = HTTPFields()
+        for header in response.headers { headers.append(header.name, header.value) }
+        return HTTPResponse(status: response.status, headers: headers, body: Array(response.body.utf8))
     }
 
     func shutdown() {}

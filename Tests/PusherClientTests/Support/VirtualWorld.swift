@@ -92,6 +92,7 @@ final class VirtualWorld: Sendable {
     }
 
     /// Runs the loop until an asynchronous call has come back.
+    @discardableResult
     func complete<Result: Sendable>(_ call: @escaping @Sendable () async throws -> Result) async throws -> Result {
         let isDone = NIOLockedValueBox(false)
         let task = Task {

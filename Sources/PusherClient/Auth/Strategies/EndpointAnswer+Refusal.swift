@@ -11,6 +11,7 @@ extension EndpointAnswer {
             .refused,
             "\(HTTPRequest.printable(url: url)) answered with status \(status) for \(subject)"
                 + (Self.advice(status).map { "; \($0)" } ?? ""),
+            url: HTTPRequest.printable(url: url),
             httpStatus: status,
             httpHeaders: response.headers.dictionary,
             body: body.map { String($0.prefix(Self.maximumBodyLength)) },
