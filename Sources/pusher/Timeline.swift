@@ -3,17 +3,21 @@ import Foundation
 /// Prints what happens, with the time since the start and who it happened to.
 struct Timeline: Sendable {
     enum Who: String {
-        case server, client, channel, publisher, network
+        case server, backend, network, ada, bob, demo
     }
 
     private let start = ContinuousClock.now
 
+    func title(_ text: String) { write("\n\(text)\n") }
+
     func note(_ who: Who, _ text: String) {
         let time = String(format: "%8.3f s", (ContinuousClock.now - start).seconds)
-        let name = who.rawValue.padding(toLength: 9, withPad: " ", startingAt: 0)
-        // In one write, so that lines of several tasks do not mix.
-        FileHandle.standardOutput.write(Data("\(time)  \(name)  \(text)\n".utf8))
+        let name = who.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0)
+        write("\(time)  \(name)  \(text)\n")
     }
+
+    /// In one write, so that lines of several tasks do not mix.
+    private func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }
 
 extension Duration {

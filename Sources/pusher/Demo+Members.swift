@@ -1,0 +1,47 @@
+import PusherClient
+
+struct Message: Codable, Sendable {
+    var text: String
+}
+
+/// What the two users see of each other.
+extension Demo {
+    /// The room as ada sees it.
+    func meet(_ ada: Pusher, _ bob: Pusher) async throws -> PusherPresenceChannel {
+        let room = ada.subscribeToPresenceChannel(channelName: "presence-room")
+        var changes = room.memberships.makeAsyncIterator()
+        try await room.subscribed()
+        timeline.note(.ada, "is in \(room.name) as \(room.myId ?? "nobody"), with \(names(room.members))")
+        guard case .replaced? = await changes.next() else { throw ExitMessage("The list of members did not come.") }
+
+        try await bob.connected()
+        let same = bob.subscribeToPresenceChannel(channelName: "presence-room")
+        try await same.subscribed()
+        timeline.note(.bob, "is in \(same.name), with \(names(same.members))")
+        guard case .added(let member)? = await changes.next() else { throw ExitMessage("Nobody was seen to come.") }
+        timeline.note(.ada, "sees \(member.userId) come: now \(names(room.members))")
+        return room
+    }
+
+    func talk(_ ada: Pusher, _ bob: Pusher) async throws {
+        let (here, there) = (ada.subscribe("private-chat"), bob.subscribe("private-chat"))
+        var messages = here.events(named: "client-message", as: Message.self).makeAsyncIterator()
+        try await here.subscribed()
+        try await there.subscribed()
+        timeline.note(.bob, "sends client-message on \(there.name)")
+        try await there.send("client-message", data: Message(text: "hello, ada"))
+        guard let message = await messages.next() else { throw ExitMessage("The message did not arrive.") }
+        timeline.note(.ada, "got the message: \(message.text)")
+    }
+
+    func leave(_ bob: Pusher, seenIn room: PusherPresenceChannel) async throws {
+        var changes = room.memberships.makeAsyncIterator()
+        await bob.disconnected()
+        guard case .removed(let member)? = await changes.next() else { throw ExitMessage("Nobody was seen to leave.") }
+        timeline.note(.ada, "sees \(member.userId) leave: now \(names(room.members))")
+    }
+
+    private func names(_ members: [PusherPresenceChannelMember]) -> String {
+        members.map(\.userId).sorted().joined(separator: ", ")
+    }
+}

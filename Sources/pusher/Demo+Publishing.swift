@@ -1,0 +1,73 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import PusherClient
+import PusherTestServer
+
+struct Order: Codable, Sendable {
+    var id: Int
+    var item: String
+}
+
+/// What the backend sends: through the REST API, as backends do.
+extension Demo {
+    func survivesLoss(_ pusher: Pusher) async throws {
+        let channel = pusher.subscribe("orders")
+        var orders = channel.events(named: "created", as: Order.self).makeAsyncIterator()
+        var resubscriptions = channel.resubscriptions.makeAsyncIterator()
+
+        try await pusher.connected()
+        try await channel.subscribed()
+        timeline.note(.ada, "subscribed to \(channel.name)")
+        for id in 1...eventCount { try await publish(Order(id: id, item: "coffee"), on: channel, receivedBy: &orders) }
+
+        timeline.note(.network, "the connection is cut")
+        server.dropConnections()
+        guard let resubscription = await resubscriptions.next() else {
+            throw ExitMessage("The channel was not subscribed again.")
+        }
+        let away = Int(resubscription.away.seconds * 1_000)
+        timeline.note(.ada, "subscribed to \(channel.name) again; it was away for \(away) ms")
+        for id in eventCount + 1...2 * eventCount {
+            try await publish(Order(id: id, item: "tea"), on: channel, receivedBy: &orders)
+        }
+    }
+
+    func survivesRotation(_ pusher: Pusher) async throws {
+        let channel = pusher.subscribe("private-encrypted-orders")
+        var orders = channel.events(named: "created", as: Order.self).makeAsyncIterator()
+        try await channel.subscribed()
+        timeline.note(.ada, "subscribed to \(channel.name), with its key")
+        try await publish(Order(id: 1, item: "gold"), on: channel, receivedBy: &orders)
+
+        server.rotateEncryptionKey()
+        timeline.note(.server, "has a new master key, and tells nobody")
+        try await publish(Order(id: 2, item: "silver"), on: channel, receivedBy: &orders)
+        let count = server.authorizationRequests.count { request in
+            String(decoding: request.body, as: UTF8.self).contains(channel.name)
+        }
+        timeline.note(.ada, "asked for the key \(count) times: with the subscription, and when it did not fit any more")
+    }
+
+    /// Publishes, and waits for the event.
+    private func publish(
+        _ order: Order,
+        on channel: PusherChannel,
+        receivedBy orders: inout DecodedEventSequence<Order>.AsyncIterator
+    ) async throws {
+        let data = #"{"id":\#(order.id),"item":"\#(order.item)"}"#
+        let signed = server.publishRequest(event: "created", data: data, to: [channel.name])
+        var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
+        request.method = .POST
+        request.headers.add(name: "Content-Type", value: "application/json")
+        request.body = .bytes(ByteBuffer(string: signed.body))
+        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+        guard response.status == .ok else { throw ExitMessage("The REST API answered \(response.status).") }
+        let shown = signed.body.contains("ciphertext") ? "\(data), encrypted" : data
+        timeline.note(.backend, "POST /apps/\(server.options.application.id)/events: \(response.status.code)  \(shown)")
+        guard let received = await orders.next(), received.id == order.id else {
+            throw ExitMessage("Order \(order.id) did not arrive.")
+        }
+        timeline.note(.ada, "created: order \(received.id), \(received.item)")
+    }
+}

@@ -1,0 +1,77 @@
+import Logging
+import PusherClient
+import PusherTestServer
+
+/// Two users of a chat, and their backend.
+struct Demo: Sendable {
+    let server: PusherTestServer
+    let eventCount: Int
+    let timeline = Timeline()
+
+    func run() async throws {
+        timeline.note(.server, "listens on \(server.host):\(server.port), and authorizes at /pusher/auth")
+        let (ada, bob) = (makeClient(of: "ada"), makeClient(of: "bob"))
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (pusher, who) in [(ada, Timeline.Who.ada), (bob, .bob)] {
+                let statuses = pusher.statuses
+                group.addTask {
+                    for await status in statuses { timeline.note(who, describe(status)) }
+                }
+            }
+            timeline.title("A public channel, and a connection that is cut")
+            try await survivesLoss(ada)
+            timeline.title("A presence channel: who is there")
+            let room = try await meet(ada, bob)
+            timeline.title("A private channel: one client talks to the other")
+            try await talk(ada, bob)
+            timeline.title("An encrypted channel, and a key that is changed")
+            try await survivesRotation(ada)
+            timeline.title("A member leaves")
+            try await leave(bob, seenIn: room)
+            await ada.disconnected()
+            group.cancelAll()
+        }
+        timeline.note(.demo, "done: everything arrived")
+    }
+
+    private func makeClient(of user: String) -> Pusher {
+        let backend = AuthEndpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": user])
+        return Pusher(
+            key: server.options.application.key,
+            options: PusherClientOptions(
+                authMethod: .endpoint(backend),
+                host: .host(server.host),
+                port: server.port,
+                useTLS: false,
+                retryPolicy: .exponential(base: .seconds(1), cap: .seconds(5)),
+                // The timeline tells it.
+                logger: Logger(label: "demo") { _ in SwiftLogNoOpLogHandler() }
+            )
+        )
+    }
+
+    private func describe(_ status: ConnectionStatus) -> String {
+        switch status {
+        case .initialized: "has not connected yet"
+        case .connecting: "connects"
+        case .connected(let socketID): "is connected; the socket id is \(socketID)"
+        case .unavailable: "is still trying to connect"
+        case .waiting(let until, let attempt, let reason):
+            "tries again in \(milliseconds(until: until)) ms (attempt \(attempt)): \(reason.message)"
+        case .refused(let error): "is refused: \(error.message)"
+        case .disconnecting: "disconnects"
+        case .disconnected: "is disconnected"
+        }
+    }
+
+    private func milliseconds(until instant: ContinuousClock.Instant) -> Int {
+        max(Int((instant - .now).seconds * 1_000), 0)
+    }
+}
+
+/// An error that is only a text.
+struct ExitMessage: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}
