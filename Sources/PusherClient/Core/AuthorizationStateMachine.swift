@@ -30,6 +30,9 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         package var phase = Phase.queued
         package var hasAskedOnceMore = false
         package var since: Instant
+
+        /// The tries that the limit is for.
+        var countedTries: Int { hasAskedOnceMore ? number - 1 : number }
     }
 
     /// How an authorization ended.
@@ -87,7 +90,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 
     /// More may be asked at once than before.
     package mutating func askNext(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
-        while asking < configuration.authorizationsAtOnce, let id = queue.first {
+        while asking < max(configuration.authorizationsAtOnce, 1), let id = queue.first {
             queue.removeFirst()
             ask(id, configuration, into: &effects)
         }
@@ -145,7 +148,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             guard let delay else { return finish(id, .failure(error), configuration, into: &effects) }
             let timer = TimerID(.authorization, nextSerial())
             jobs[id]?.phase = .pausing(timer: timer)
-            effects.append(.schedule(timer, after: max(delay, error.earliestRetry)))
+            effects.append(.schedule(timer, after: max(delay, error.earliestRetry, .zero)))
             return nil
         }
         return nil
@@ -187,12 +190,12 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             enqueue(id)
             askNext(configuration, into: &effects)
             return nil
-        case .retry where job.number < job.maximumTries:
+        case .retry where job.countedTries < job.maximumTries:
             let question = RetryQuestionID(.authorization, nextSerial())
             job.phase = .deciding(question, error)
             jobs[id] = job
             let context = RetryContext(
-                retryCount: job.number - 1,
+                retryCount: job.countedTries - 1,
                 elapsed: now - job.since,
                 reason: PusherClientError(.authorizationFailed, error.message, cause: error),
                 minimumDelay: error.earliestRetry

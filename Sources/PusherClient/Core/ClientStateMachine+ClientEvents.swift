@@ -147,7 +147,9 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         let recent = clientEvents.onlyRecentChannel.flatMap { id in subscriptions.values.first { $0.id == id } }
-        let name = name ?? message.channelNamed(among: Array(subscriptions.keys)) ?? recent?.name
+        // Others send none, and may be called by a word of the message.
+        let senders = subscriptions.values.filter { $0.kind.base == .private || $0.kind.base == .presence }
+        let name = name ?? message.channelNamed(among: senders.map(\.name)) ?? recent?.name
         let error = message.clientError(.clientEventRejected, channelName: name)
         effects.append(.report(error))
         guard let name, let subscription = subscriptions[name], subscription.isWanted else { return }

@@ -132,8 +132,11 @@ extension ClientStateMachine {
     /// A sign-in that is refused has no name either.
     private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
         guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
-        if message.concernsSignIn { return true }
+        if message.quotesUserData { return true }
         let pending = subscriptions.values.filter(\.isPending).map(\.name)
+        // A channel may well be called "signin".
+        if message.channelNamed(among: pending) != nil { return false }
+        if message.concernsSignIn { return true }
         return pending.isEmpty && message.code != 4200 && !message.isMissingSubscription
     }
 

@@ -120,7 +120,9 @@ extension ClientStateMachine {
         guard var subscription = subscriptions[name], subscription.isWanted else { return false }
         let (isNews, away) = subscription.succeeded(now: now)
         guard isNews else {
-            if subscription.roster != nil { replaceMembers(of: name, envelope, into: &effects) }
+            if subscription.phase == .subscribed, subscription.roster != nil {
+                replaceMembers(of: name, envelope, into: &effects)
+            }
             return true
         }
         let waiters = subscription.waiters
@@ -131,6 +133,7 @@ extension ClientStateMachine {
         if subscription.roster != nil { replaceMembers(of: name, envelope, into: &effects) }
         effects.append(.subscribed(subscription.id, event, away: away))
         for waiter in waiters { effects.append(.resume(waiter, .done)) }
+        decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
         sendClientEvents(now: now, into: &effects)
         return true
     }
@@ -160,6 +163,8 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         guard var subscription = subscriptions[name] else { return }
+        // The key may be asked for just then; a subscription that is begun anew asks for it by itself.
+        for id in subscription.authorizations { authorizations.cancel(id, configuration, into: &effects) }
         guard subscription.isWanted else {
             subscriptions[name] = nil
             return

@@ -60,7 +60,8 @@ package struct ClientStateMachine: Hashable, Sendable {
             effects.append(.retired(subscription.id))
         }
         subscriptions = [:]
-        for waiter in signIn.takeWaiters() + sendWaiters { effects.append(.resume(waiter, .failed(error))) }
+        let senders = sendWaiters.sorted { $0.rawValue < $1.rawValue }
+        for waiter in signIn.takeWaiters() + senders { effects.append(.resume(waiter, .failed(error))) }
         signIn = SignInStateMachine()
         sendWaiters = []
         // Nobody is left who could wait for the closing handshake.

@@ -81,10 +81,17 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// The connection is gone. What is held waits for the key of the next subscription.
     package mutating func connectionLost() { phase = .awaitingKey }
 
-    /// Another channel object takes over.
-    package mutating func forgetHeld() {
+    /// Another channel object takes over, and what was asked for on behalf of the old one was given up.
+    package mutating func takeOver() {
         held = []
         isFirstRetried = false
+        phase = key == nil ? .awaitingKey : .open
+    }
+
+    /// The subscription was confirmed. After it had been given up, this is what makes its key count again.
+    package mutating func subscribed(now: Instant) -> [Step] {
+        guard phase == .awaitingKey, key != nil else { return [] }
+        return readHeld(now: now)
     }
 
     /// No key will come.

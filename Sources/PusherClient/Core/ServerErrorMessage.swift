@@ -39,8 +39,11 @@ struct ServerErrorMessage {
     /// The message is about the sign-in, and about nothing else.
     var concernsSignIn: Bool {
         let text = message.lowercased()
-        return ["::user::", "signin", "sign-in", "sign in", "user_data"].contains { text.contains($0) }
+        return ["signin", "sign-in", "sign in", "user_data"].contains { text.contains($0) }
     }
+
+    /// The message repeats what was signed for the sign-in, and may by that name anything.
+    var quotesUserData: Bool { message.contains("::user::") }
 
     /// Refusals of a sign-in come without a code, or with one of those that servers without sign-in answer with.
     var canRefuseSignIn: Bool { canRefuseSubscription || code == 4200 }
@@ -54,7 +57,7 @@ struct ServerErrorMessage {
 
     /// The longest of the channel names that stands in the message as a word of its own.
     func channelNamed(among names: [String]) -> String? {
-        names.filter(mentions).max { $0.utf8.count < $1.utf8.count }
+        names.filter(mentions).max { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
     }
 
     private func mentions(_ name: String) -> Bool {

@@ -104,7 +104,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
             fresh.myID = roster.myID
             return fresh
         }
-        decryption?.forgetHeld()
+        decryption?.takeOver()
     }
 
     /// What has to be sent because of an unsubscription.
