@@ -99,7 +99,7 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 }
 
 /// The list of members of a presence channel has changed.
-public enum MembershipChange: Sendable {
+public enum MembershipChange: Hashable, Sendable {
     /// The channel is subscribed, and this is the list. Where it was subscribed before, `added` and `removed` are those
     /// who came and went since its last word; else both are empty.
     case replaced(

@@ -59,13 +59,13 @@ public final class PusherPresenceChannelMember: Sendable {
 }
 
 extension PusherPresenceChannelMember: Hashable {
-    /// Members are equal where they are the same object.
+    /// Members are equal where id and information are: a channel makes new objects each time it is asked.
     public static func == (left: PusherPresenceChannelMember, right: PusherPresenceChannelMember) -> Bool {
-        left === right
+        left.userId == right.userId && left.userInfoText == right.userInfoText
     }
 
-    /// Hashes the object's identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    /// Hashes the id.
+    public func hash(into hasher: inout Hasher) { hasher.combine(userId) }
 }
 
 extension PusherPresenceChannelMember: CustomStringConvertible {

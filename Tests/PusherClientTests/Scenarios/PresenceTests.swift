@@ -107,7 +107,8 @@ struct PresenceTests {
         arguments: [
             (#"{"presence":{"count":1,"ids":[1],"hash":{"1":null}}}"#, ["1"]),
             (#"{"presence":{"count":2,"ids":["0","1"],"hash":[{"name":"A"},null]}}"#, ["0", "1"]),
-            (#"{"presence":{"count":0,"ids":[],"hash":[]}}"#, []), (#"{"presence":{"hash":{"a":{},"b":1}}}"#, ["a", "b"]),
+            (#"{"presence":{"count":0,"ids":[],"hash":[]}}"#, []),
+            (#"{"presence":{"hash":{"a":{},"b":1}}}"#, ["a", "b"]),
             (#"{"presence":{"ids":["a","a",{}]}}"#, ["a"]), ("{}", []), ("[]", []), ("", []),
             (#"{"presence":7}"#, []), (#"{"presence":{"ids":7,"hash":"x"}}"#, []),
         ]
