@@ -27,7 +27,7 @@ public final class PusherTestServer: Sendable {
     let engine: ServerEngine
     /// Nil where the server is reached through an ``InMemoryServer``.
     let listener: Listener?
-    private let webhooks: WebhookSender?
+    private let webhookSender: WebhookSender?
 
     /// Makes a server that does not listen yet; see ``start()``.
     public convenience init(options: Options = Options()) {
@@ -47,13 +47,13 @@ public final class PusherTestServer: Sendable {
         self.options = options
         self.engine = engine
         self.listener = listener
-        self.webhooks = webhooks
+        self.webhookSender = webhooks
     }
 
     /// A server that was dropped without ``shutdown()`` ends by itself, a little later.
     deinit {
         listener?.beginShutdown()
-        webhooks?.beginShutdown()
+        webhookSender?.beginShutdown()
     }
 
     /// Binds the port and starts to accept connections. Does nothing where the server listens already.
@@ -66,7 +66,7 @@ public final class PusherTestServer: Sendable {
             throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
         }
         try await listener?.start()
-        webhooks?.start()
+        webhookSender?.start()
     }
 
     /// Ends all connections, as if the process were killed, and stops listening. When it returns, no socket is left.
@@ -75,7 +75,7 @@ public final class PusherTestServer: Sendable {
     public func shutdown() async {
         engine.step { brain in brain.dropConnections(.all) }
         await listener?.shutdown()
-        await webhooks?.shutdown()
+        await webhookSender?.shutdown()
     }
 
     /// The address to connect to; see ``Options/host``.

@@ -194,4 +194,107 @@ struct RESTTests {
     func paths(method: String, path: String) {
         #expect(answer(signed(method, path))?.status == 404)
     }
+
+    // MARK: Users, caches and batches
+
+    private func populated() throws -> BrainTranscript {
+        var server = BrainTranscript { $0.application = Self.application }
+        for number in 1...3 { _ = server.connect(number, "/app/\(Self.application.key)") }
+        _ = server.join(1, "presence-x", "1")
+        _ = server.join(2, "presence-x", "1")
+        _ = server.join(3, "presence-x", #""zwei""#)
+        _ = server.signIn(3, #"{"id":"a/b c"}"#)
+        _ = server.subscribe(3, "#server-to-user-a/b c")
+        _ = server.subscribe(1, "cache-x")
+        _ = try server.publish("e", "{}", ["cache-x"])
+        return server
+    }
+
+    private func ask(
+        _ server: inout BrainTranscript,
+        _ method: String,
+        _ path: String,
+        _ parameters: [String: String] = [:],
+        _ body: String = ""
+    ) -> [ServerAction] {
+        server.brain.restRequest(RequestID(rawValue: 1), signed(method, path, parameters, body), now: Self.now)
+            .withoutRecords
+    }
+
+    @Test("users are counted once, and listed")
+    func users() throws {
+        var server = try populated()
+        func body(_ path: String, _ info: String = "") -> String? {
+            ask(&server, "GET", "/apps/3/channels" + path, info.isEmpty ? [:] : ["info": info]).response?.body
+        }
+        #expect(body("/presence-x/users") == #"{"users":[{"id":"1"},{"id":"zwei"}]}"#)
+        #expect(body("/presence-y/users") == #"{"users":[]}"#)
+        #expect(body("/presence-x", "user_count") == #"{"occupied":true,"user_count":2}"#)
+        #expect(
+            body("/presence-x", "user_count,subscription_count")
+                == #"{"occupied":true,"subscription_count":3,"user_count":2}"#
+        )
+        #expect(body("") == #"{"channels":{"cache-x":{},"presence-x":{}}}"#)
+        let parameters = ["filter_by_prefix": "presence-", "info": "user_count"]
+        #expect(
+            ask(&server, "GET", "/apps/3/channels", parameters).response?.body
+                == #"{"channels":{"presence-x":{"user_count":2}}}"#
+        )
+        let event = #"{"name":"e","channels":["presence-x","a"],"data":"","info":"user_count"}"#
+        #expect(
+            ask(&server, "POST", "/apps/3/events", [:], event).response?.body
+                == #"{"channels":{"a":{},"presence-x":{"user_count":2}}}"#
+        )
+        #expect(ask(&server, "GET", "/apps/3/channels/private-x/users").response?.status == 400)
+        #expect(ask(&server, "GET", "/apps/3/channels/%23server-to-user-1").response?.status == 400)
+    }
+
+    @Test("the cached event, and for how long it is kept")
+    func cache() throws {
+        var server = try populated()
+        server.brain.now = .seconds(1_740)
+        func body(_ channel: String) -> String? {
+            ask(&server, "GET", "/apps/3/channels/\(channel)", ["info": "cache"]).response?.body
+        }
+        #expect(body("cache-x") == #"{"cache":{"data":"{}","ttl":60},"occupied":true}"#)
+        #expect(body("cache-y") == #"{"cache":null,"occupied":false}"#)
+        #expect(body("x") == #"{"occupied":false}"#)
+    }
+
+    @Test("a signed-in user gets events, and is sent away")
+    func signedInUser() throws {
+        var server = try populated()
+        let event = ##"{"name":"e","channel":"#server-to-user-a/b c","data":"1"}"##
+        #expect(ask(&server, "POST", "/apps/3/events", [:], event).texts(to: 3).count == 1)
+        let path = "/apps/3/users/a%2Fb%20c/terminate_connections"
+        let actions = ask(&server, "POST", path, [:], "{}")
+        #expect(actions.contains(.close(3, 4009, "You got disconnected by the app.")))
+        #expect(actions.response == RESTResponse(status: 200, body: "{}"))
+        #expect(ask(&server, "POST", "/apps/3/users/nobody/terminate_connections", [:], "{}").response?.status == 200)
+        #expect(server.brain.openConnections.count == 2)
+    }
+
+    @Test("a batch of up to ten events, all or none")
+    func batch() throws {
+        var server = try populated()
+        func post(_ body: String) -> [ServerAction] { ask(&server, "POST", "/apps/3/batch_events", [:], body) }
+        func event(_ rest: String = "") -> String { #"{"channel":"cache-x","name":"e","data":"{}"\#(rest)}"# }
+        let actions = post(#"{"batch":[\#(event()),\#(event(#","info":"subscription_count""#))]}"#)
+        #expect(actions.texts(to: 1).count == 2)
+        #expect(actions.response?.body == #"{"batch":[{},{"subscription_count":1}]}"#)
+        #expect(post(#"{"batch":[\#(event())]}"#).response?.body == "{}")
+        #expect(post(#"{"batch":[]}"#).response?.body == "{}")
+        let excluding = post(#"{"batch":[\#(event(#","socket_id":"7.1""#))]}"#)
+        #expect(excluding.texts(to: 1).isEmpty && excluding.response?.status == 200)
+        let invalid = [
+            "", "[]", "{}", #"{"batch":{}}"#, #"{"batch":[1]}"#, #"{"batch":[\#(event()),{}]}"#,
+            #"{"batch":[{"channels":["a"],"name":"e","data":""}]}"#,
+            #"{"batch":[\#(Array(repeating: event(), count: 11).joined(separator: ","))]}"#,
+        ]
+        for body in invalid {
+            let actions = post(body)
+            #expect(actions.response?.status == 400)
+            #expect(actions.texts(to: 1).isEmpty)
+        }
+    }
 }

@@ -46,6 +46,7 @@ final class WebhookSender: Sendable {
             let (webhooks, queue) = AsyncStream.makeStream(of: Webhook.self)
             queue.yield(webhook)
             state.queue = queue
+            // The task does not hold the server's parts: it ends when the queue is finished.
             state.task = Task { [url, application] in await Self.run(webhooks, url, application) }
         }
     }
@@ -69,10 +70,23 @@ final class WebhookSender: Sendable {
         _ url: String,
         _ application: PusherTestServer.Application
     ) async {
-        let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup)
+        var configuration = HTTPClient.Configuration(redirectConfiguration: .disallow)
+        // Tries are counted here.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
         for await webhook in webhooks { await send(webhook, client, url, application) }
         // It fails only where it was shut down before.
         try? await client.shutdown()
+    }
+
+    func headers(for body: String) -> HTTPHeaders { Self.headers(for: body, application) }
+
+    private static func headers(for body: String, _ application: PusherTestServer.Application) -> HTTPHeaders {
+        [
+            "Content-Type": "application/json",
+            "X-Pusher-Key": application.key,
+            "X-Pusher-Signature": HMACSHA256.hexadecimal(body, secret: application.secret),
+        ]
     }
 
     private static func send(
@@ -83,11 +97,7 @@ final class WebhookSender: Sendable {
     ) async {
         var request = HTTPClientRequest(url: url)
         request.method = .POST
-        request.headers = [
-            "Content-Type": "application/json",
-            "X-Pusher-Key": application.key,
-            "X-Pusher-Signature": HMACSHA256.hexadecimal(webhook.body, secret: application.secret),
-        ]
+        request.headers = headers(for: webhook.body, application)
         request.body = .bytes(ByteBuffer(string: webhook.body))
         var delay = firstDelay
         for attempt in 1...attempts {

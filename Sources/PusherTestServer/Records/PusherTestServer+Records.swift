@@ -11,6 +11,14 @@ extension PusherTestServer {
         }
     }
 
+    /// The bodies of the webhooks up to now, oldest first, also of those that could not be sent.
+    public var webhooks: [String] {
+        records.compactMap { record in
+            guard case .webhookIssued(let body) = record.event else { return nil }
+            return body
+        }
+    }
+
     /// All records from the oldest that is kept, and then each new one as it is made.
     ///
     /// The sequence ends when its task is cancelled. A reader that is slower than the log forgets loses the oldest.

@@ -1,0 +1,134 @@
+import NIOEmbedded
+import PusherEncryption
+import PusherProtocol
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("Encrypted channels", .timeLimit(.minutes(5)))
+struct EncryptionTests {
+    private struct Setup {
+        let loop = EmbeddedEventLoop()
+        let network: InMemoryServer
+        var server: PusherTestServer { network.server }
+
+        init(_ change: (inout Options) -> Void = { _ in }) {
+            var options = Options()
+            options.socketIDPrefix = 7
+            change(&options)
+            network = InMemoryServer(eventLoop: loop, options: options)
+        }
+
+        /// What a client that is subscribed to the channels has received since `body` was called.
+        func messages(on channels: [String], _ body: () throws -> Void) throws -> [Envelope] {
+            let link = network.open(Request(target: "/app/app-key"), on: loop) { _ in }
+            loop.run()
+            for channel in channels {
+                let signed = server.authorization(forSocket: "7.1", channel: channel)
+                link.send(Envelope.subscribe(channel: channel, auth: signed.auth).jsonText)
+            }
+            loop.run()
+            let start = server.records.count
+            try body()
+            loop.run()
+            return try server.records.dropFirst(start).compactMap { record in
+                guard case .messageSent(let text) = record.event else { return nil }
+                return try Envelope(decoding: text)
+            }
+        }
+
+        func key(_ channel: String) -> SecretKey? {
+            server.authorization(forSocket: "1.1", channel: channel).sharedSecret.flatMap { SecretKey(base64: $0) }
+        }
+    }
+
+    private static let channel = "private-encrypted-x"
+
+    @Test("publishing seals for each encrypted channel with its own key, and leaves the others' data alone")
+    func publishing() throws {
+        let setup = Setup()
+        let channels = ["plain", Self.channel, "private-encrypted-cache-y"]
+        let data = #"{"é":"🚀"}"#
+        let messages = try setup.messages(on: channels) {
+            try setup.server.publish(event: "e", data: data, to: "plain", Self.channel, "private-encrypted-cache-y")
+        }
+        #expect(Set(messages.compactMap(\.channel)) == Set(channels))
+        for message in messages {
+            guard let channel = message.channel, channel != "plain" else {
+                #expect(message.data == .string(data))
+                continue
+            }
+            let key = try #require(setup.key(channel))
+            #expect(try EncryptedEvent(message.data).open(with: key) == data)
+        }
+    }
+
+    @Test("a request to publish is sealed as a backend's library does it; what HTTP brings is relayed as it is")
+    func publishRequest() throws {
+        let setup = Setup()
+        let signed = setup.server.publishRequest(event: "e", data: "{}", to: [Self.channel])
+        let body = try #require(JSONMembers(parsing: signed.body)?.value("data")?.string)
+        #expect(try EncryptedEvent(.string(body)).open(with: try #require(setup.key(Self.channel))) == "{}")
+        let raw = SignedRESTRequest(
+            method: "POST",
+            path: "/apps/1/events",
+            body: #"{"name":"e","channel":"private-encrypted-x","data":"as it is"}"#,
+            application: setup.server.options.application,
+            timestamp: 1_700_000_000
+        )
+        let messages = try setup.messages(on: [Self.channel]) {
+            let request = Request(method: "POST", target: raw.pathAndQuery, body: Array(raw.body.utf8))
+            setup.network.request(request) { _ in }
+        }
+        #expect(messages.map(\.data) == [.string("as it is")])
+        let plain = setup.server.publishRequest(event: "e", data: "{}", to: ["x"])
+        #expect(JSONMembers(parsing: plain.body)?.value("data") == "{}")
+    }
+
+    @Test("after a rotation events need the new key, which authorizations give out")
+    func rotation() throws {
+        let setup = Setup()
+        let old = try #require(setup.key(Self.channel))
+        let messages = try setup.messages(on: [Self.channel]) {
+            setup.server.rotateEncryptionKey()
+            try setup.server.publish(event: "e", data: "1", to: Self.channel)
+        }
+        let new = try #require(setup.key(Self.channel))
+        #expect(old != new)
+        let event = try EncryptedEvent(try #require(messages.first).data)
+        #expect(throws: EncryptedEvent.Failure.wrongKey) { try event.open(with: old) }
+        #expect(try event.open(with: new) == "1")
+    }
+
+    @Test("a cached event stays sealed with the key of its time")
+    func cache() throws {
+        let setup = Setup()
+        let channel = "private-encrypted-cache-x"
+        let old = try #require(setup.key(channel))
+        try setup.server.publish(event: "e", data: "1", to: channel)
+        setup.server.rotateEncryptionKey()
+        let messages = try setup.messages(on: [channel]) {
+            setup.server.closeConnections()
+        }
+        #expect(messages.isEmpty)
+        let replayed = setup.server.records.compactMap { record -> Envelope? in
+            guard case .messageSent(let text) = record.event else { return nil }
+            return try? Envelope(decoding: text)
+        }.last
+        #expect(try EncryptedEvent(try #require(replayed).data).open(with: old) == "1")
+    }
+
+    @Test("a master key that is none", arguments: ["", "x", "AAECAw==", "not base64!"])
+    func invalidKey(key: String) async throws {
+        var options = Options()
+        options.encryptionMasterKey = key
+        let server = PusherTestServer(options: options)
+        let error = await #expect(throws: PusherTestServer.ServerError.self) { try await server.start() }
+        #expect(error?.code == .invalidEncryptionKey)
+        let other = #expect(throws: PusherTestServer.ServerError.self) {
+            try server.publish(event: "e", data: "1", to: Self.channel)
+        }
+        #expect(other?.code == .invalidEncryptionKey)
+        #expect(server.authorization(forSocket: "1.1", channel: Self.channel).sharedSecret == nil)
+    }
+}

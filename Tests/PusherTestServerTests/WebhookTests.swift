@@ -1,0 +1,130 @@
+import NIOCore
+import NIOEmbedded
+import NIOHTTP1
+import PusherEncryption
+import PusherProtocol
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("Webhooks", .timeLimit(.minutes(5)))
+struct WebhookTests {
+    private func connected(_ count: Int, _ change: (inout Options) -> Void = { _ in }) -> BrainTranscript {
+        BrainTranscript.connected(count) { options in
+            options.webhookURL = "http://localhost/hook"
+            change(&options)
+        }
+    }
+
+    private func events(_ actions: [ServerAction]) -> [String] {
+        actions.compactMap { action in
+            guard case .webhook(let body) = action else { return nil }
+            let start = #"{"time_ms":0,"events":"#
+            return body.hasPrefix(start) ? String(body.dropFirst(start.count).dropLast()) : body
+        }
+    }
+
+    @Test("the signature is that of Pusher's documents")
+    func vector() {
+        let body = #"{"time_ms":1327078148132,"events":[{"name":"channel_occupied","channel":"my-channel"}]}"#
+        let sender = WebhookSender(url: "http://localhost", application: AuthorizationTests.application)
+        let headers = sender.headers(for: body)
+        #expect(headers.first(name: "X-Pusher-Key") == "278d425bdf160c739803")
+        #expect(
+            headers.first(name: "X-Pusher-Signature")
+                == "c19001ae3963ccb13bf618e5b16ba9848e7e74df0993aa0689168e341c6833cf"
+        )
+    }
+
+    @Test("a channel is occupied by its first subscriber, and vacated some time after its last")
+    func occupation() {
+        var server = connected(2)
+        #expect(events(server.subscribe(1, "a")) == [#"[{"name":"channel_occupied","channel":"a"}]"#])
+        #expect(events(server.subscribe(2, "a")).isEmpty)
+        _ = server.unsubscribe(1, "a")
+        #expect(server.unsubscribe(2, "a") == [.schedule(timer(1), after: .seconds(3))])
+        #expect(server.subscribe(1, "a") == [.cancel(timer(1)), .succeeded(1, "a")])
+        #expect(server.fire(1).isEmpty)
+        #expect(server.brain.dropConnections(.all).withoutRecords.contains(.schedule(timer(2), after: .seconds(3))))
+        #expect(events(server.fire(2)) == [#"[{"name":"channel_vacated","channel":"a"}]"#])
+        #expect(server.brain.absences.isEmpty)
+    }
+
+    @Test("members, told of once where they come back soon")
+    func members() {
+        var server = connected(3)
+        #expect(
+            events(server.join(1, "presence-x", "1")) == [
+                #"[{"name":"channel_occupied","channel":"presence-x"},"#
+                    + #"{"name":"member_added","channel":"presence-x","user_id":"1"}]"#
+            ]
+        )
+        #expect(
+            events(server.join(2, "presence-x", "2")) == [
+                #"[{"name":"member_added","channel":"presence-x","user_id":"2"}]"#
+            ]
+        )
+        #expect(events(server.join(3, "presence-x", "2")).isEmpty)
+        _ = server.unsubscribe(2, "presence-x")
+        #expect(server.unsubscribe(3, "presence-x").contains(.schedule(timer(1), after: .seconds(3))))
+        #expect(events(server.join(2, "presence-x", "2")).isEmpty)
+        _ = server.unsubscribe(2, "presence-x")
+        #expect(
+            events(server.fire(2)) == [#"[{"name":"member_removed","channel":"presence-x","user_id":"2"}]"#]
+        )
+    }
+
+    @Test("client events, cache misses and counts")
+    func others() {
+        var server = connected(2) { $0.sendsSubscriptionCounts = true }
+        _ = server.join(1, "presence-x", "1")
+        #expect(
+            events(server.clientEvent(1, "client-e", #"{"a":1}"#, "presence-x")) == [
+                #"[{"name":"client_event","channel":"presence-x","event":"client-e","data":"{\"a\":1}","#
+                    + #""socket_id":"7.1","user_id":"1"}]"#
+            ]
+        )
+        #expect(
+            events(server.subscribe(1, "cache-x")) == [
+                #"[{"name":"channel_occupied","channel":"cache-x"},{"name":"cache_miss","channel":"cache-x"},"#
+                    + #"{"name":"subscription_count","channel":"cache-x","subscription_count":1}]"#
+            ]
+        )
+        #expect(
+            events(server.unsubscribe(1, "cache-x")) == [
+                #"[{"name":"subscription_count","channel":"cache-x","subscription_count":0}]"#
+            ]
+        )
+    }
+
+    @Test("nothing of users' own channels, and nothing where no URL is given")
+    func nothing() {
+        var server = connected(1)
+        _ = server.signIn(1, #"{"id":"a"}"#)
+        #expect(server.subscribe(1, "#server-to-user-a") == [.succeeded(1, "#server-to-user-a")])
+        #expect(server.unsubscribe(1, "#server-to-user-a").isEmpty)
+        var other = BrainTranscript.connected()
+        #expect(other.subscribe(1, "a") == [.succeeded(1, "a")])
+        #expect(other.unsubscribe(1, "a").isEmpty)
+    }
+
+    @Test("in memory they are recorded, with the server's time")
+    func inMemory() {
+        let loop = EmbeddedEventLoop()
+        var options = Options()
+        options.webhookURL = "http://localhost/hook"
+        let network = InMemoryServer(eventLoop: loop, options: options)
+        let link = network.open(Request(target: "/app/app-key"), on: loop) { _ in }
+        link.send(Envelope.subscribe(channel: "a").jsonText)
+        loop.run()
+        link.abort()
+        loop.advanceTime(by: .seconds(4))
+        let bodies = network.server.webhooks
+        #expect(
+            bodies
+                == ["occupied", "vacated"].map { name in
+                    #"{"time_ms":1700000000000,"events":[{"name":"channel_\#(name)","channel":"a"}]}"#
+                }
+        )
+    }
+}
