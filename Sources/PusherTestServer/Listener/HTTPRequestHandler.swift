@@ -73,7 +73,7 @@ extension Channel {
     /// Writes an HTTP response. On the event loop only.
     func write(_ response: RESTResponse, keepAlive: Bool) {
         let isJSON = response.body.utf8.first == UInt8(ascii: "{")
-        var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: response.status))\r\n"
+        var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: max(0, response.status)))\r\n"
         for header in response.headers { head += "\(header.name): \(header.value)\r\n" }
         if response.header("Content-Type") == nil {
             head += "Content-Type: \(isJSON ? "application/json" : "text/plain; charset=utf-8")\r\n"

@@ -1,0 +1,47 @@
+/// The requests to the authorization endpoints that a fault befalls.
+package enum AuthorizationTarget: Hashable, Sendable {
+    case all
+    case channel(String)
+    case users
+
+    func includes(_ call: AuthorizationCall) -> Bool {
+        switch self {
+        case .all: true
+        case .channel(let name): call.channelNames.contains(name)
+        case .users: call.isForUser
+        }
+    }
+}
+
+/// Which authorizations fail, as the tests ask for it.
+extension ServerBrain {
+    package mutating func failAuthorizations(
+        count: Int?,
+        of target: AuthorizationTarget,
+        with fault: PusherTestServer.AuthorizationFault
+    ) -> [ServerAction] {
+        if let count, count <= 0 { return [] }
+        // What comes after a fault without an end would never be reached.
+        authorizationFaults.removeAll { $0.target == target && $0.remaining == nil }
+        authorizationFaults.append((target, fault, count))
+        return []
+    }
+
+    package mutating func acceptAuthorizations() -> [ServerAction] {
+        authorizationFaults = []
+        return []
+    }
+
+    mutating func nextAuthorizationFault(for call: AuthorizationCall) -> PusherTestServer.AuthorizationFault? {
+        guard let index = authorizationFaults.firstIndex(where: { $0.target.includes(call) }) else { return nil }
+        let (_, fault, remaining) = authorizationFaults[index]
+        if let remaining {
+            if remaining > 1 {
+                authorizationFaults[index].remaining = remaining - 1
+            } else {
+                authorizationFaults.remove(at: index)
+            }
+        }
+        return fault
+    }
+}
