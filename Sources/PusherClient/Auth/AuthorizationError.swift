@@ -48,7 +48,7 @@ public struct AuthorizationError: Error, Sendable {
     public var httpStatus: Int?
     /// The URL that was asked, without its query.
     public var url: String?
-    /// The header fields of the answer.
+    /// The header fields of the answer, but for cookies.
     public var httpHeaders: [String: String]
     /// The body of a refusal, cut to 10,000 characters; nil for answers of 2xx, which may hold signatures.
     public var body: String?

@@ -36,3 +36,9 @@ package struct Authorization: Hashable, Sendable {
         self.sharedSecret = sharedSecret
     }
 }
+
+extension Authorization: CustomStringConvertible, CustomReflectable {
+    /// Nothing of its content.
+    package var description: String { "Authorization(…)" }
+    package var customMirror: Mirror { Mirror(self, children: []) }
+}

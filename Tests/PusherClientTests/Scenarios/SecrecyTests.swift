@@ -66,15 +66,15 @@ struct SecrecyTests {
 
         var shown = lines.messages + delegate.lines.elements + [refusal]
         shown += ["\(pusher)", "\(pusher.connection.options.authMethod)", "\(method)", "\(userMethod)"]
-        for value in [pusher.connection.options as Any, method, userMethod, channels] {
+        for value in [pusher.connection.options as Any, method, userMethod] {
             var text = ""
             dump(value, to: &text)
             shown.append(text)
         }
         #expect(lines.messages.count > 10)
         for secret in secrets(world.server, names + ["private-b"]) + ["another secret"] {
-            let leak = shown.first { $0.contains(secret) }
-            #expect(leak == nil, "\(secret) is shown")
+            let leak = shown.lazy.flatMap { $0.split(separator: "\n") }.first { $0.contains(secret) }
+            if let leak { Issue.record("\(secret) is shown: \(leak)") }
         }
     }
 

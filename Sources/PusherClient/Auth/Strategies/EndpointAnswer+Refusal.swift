@@ -13,7 +13,7 @@ extension EndpointAnswer {
                 + (Self.advice(status).map { "; \($0)" } ?? ""),
             url: HTTPRequest.printable(url: url),
             httpStatus: status,
-            httpHeaders: response.headers.dictionary,
+            httpHeaders: response.headers.dictionary.filter { $0.key.lowercased() != "set-cookie" },
             body: body.map { String($0.prefix(Self.maximumBodyLength)) },
             recovery: recovery(status)
         )
