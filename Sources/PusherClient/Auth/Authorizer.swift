@@ -7,7 +7,7 @@
 /// Answers authorization requests with a completion handler. In new code an ``AsyncAuthorizer`` is simpler, and can say
 /// what went wrong.
 @preconcurrency public protocol Authorizer: Sendable {
-    /// Called on a global dispatch queue, once for each try.
+    /// Called once for each try, on a dispatch queue where it may block.
     ///
     /// - Parameters:
     ///   - socketID: The id of the connection. The signature holds for no other.
@@ -24,8 +24,8 @@
 
 /// Makes the requests that the client sends to an authorization endpoint.
 @preconcurrency public protocol AuthRequestBuilderProtocol: Sendable {
-    /// The request for one channel. Called on a global dispatch queue, once for each try, so that every try can carry a
-    /// fresh token.
+    /// The request for one channel. Called once for each try, so that every try can carry a fresh token, on a dispatch
+    /// queue where it may block.
     ///
     /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used; a `timeoutInterval` of 60 seconds
     /// is what every `URLRequest` starts with, and means the client's own

@@ -1,5 +1,3 @@
-import Dispatch
-
 /// The authorizer behind ``AuthMethod/authorizer(_:)``.
 struct ClosureAuthorizer: AsyncAuthorizer {
     let body: @Sendable (AuthorizationRequest) async throws -> PusherAuth
@@ -13,7 +11,7 @@ extension AuthMethod {
         _ request: AuthorizationRequest
     ) async -> Result<Authorization, AuthorizationError> {
         let answer = FirstAnswer<PusherAuth?>()
-        DispatchQueue.global().async {
+        UserCode.onQueue {
             authorizer.fetchAuthValue(socketID: request.socketID, channelName: request.channelName) { auth in
                 answer.give(auth)
             }

@@ -18,7 +18,7 @@ enum BuiltRequest {
     ) async -> Result<Authorization, AuthorizationError> {
         let subject = AuthorizationSubject.channel(request.channelName)
         do throws(AuthorizationError) {
-            let built = await UserCode.onGlobalQueue { build(request, with: builder, in: context) }
+            let built = await UserCode.value { build(request, with: builder, in: context) }
             guard let built else { throw .cancelled(subject) }
             let httpRequest = try built.get()
             let response: HTTPResponse

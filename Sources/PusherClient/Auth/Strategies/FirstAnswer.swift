@@ -53,10 +53,16 @@ final class FirstAnswer<Value: Sendable>: Sendable {
 
 /// Calls of code that is the user's: it may block, take no notice of cancellation, or never answer.
 enum UserCode {
+    /// Each call has a queue of its own, and so a thread at once. The global queues have as many threads as there are
+    /// cores, and grow by one a second where those block: a few waiting calls would hold up all others in the process.
+    static func onQueue(_ body: @escaping @Sendable () -> Void) {
+        DispatchQueue(label: "pusher.authorization").async(execute: body)
+    }
+
     /// Nil where the task was cancelled first.
-    static func onGlobalQueue<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
+    static func value<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         let answer = FirstAnswer<Value>()
-        DispatchQueue.global().async { answer.give(body()) }
+        onQueue { answer.give(body()) }
         return await answer.value()
     }
 

@@ -60,7 +60,7 @@ struct InlineAuthorizer: BuiltInAuthorizer {
         var writer = JSONWriter()
         writer.write(raw: #"{"user_id":"#)
         if let userDataFetcher = context.userDataFetcher {
-            guard let member = await UserCode.onGlobalQueue(userDataFetcher) else {
+            guard let member = await UserCode.value(userDataFetcher) else {
                 throw .cancelled(.channel(request.channelName))
             }
             writer.write(string: member.userId)
