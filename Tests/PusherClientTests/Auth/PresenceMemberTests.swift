@@ -62,10 +62,12 @@ struct PresenceMemberTests {
         #expect(try nobody.decodeUserInfo(as: Info?.self) == nil)
     }
 
-    @Test("members are equal where they are the same object")
-    func identity() {
+    @Test("members are equal where id and information are")
+    func equality() {
         let member = PusherPresenceChannelMember(userId: "1")
-        #expect(Set([member, member, PusherPresenceChannelMember(userId: "1")]).count == 2)
+        let informed = PusherPresenceChannelMember(userId: "1", userInfo: ["age": 36])
+        #expect(Set([member, PusherPresenceChannelMember(userId: "1")]).count == 1)
+        #expect(Set([member, informed, PusherPresenceChannelMember(userId: "2")]).count == 3)
         #expect("\(member)" == "PusherPresenceChannelMember(1)")
     }
 }
