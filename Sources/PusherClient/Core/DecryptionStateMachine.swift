@@ -81,8 +81,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// The connection is gone. What is held waits for the key of the next subscription.
     package mutating func connectionLost() { phase = .awaitingKey }
 
-    /// Another channel object takes over, and what was asked for on behalf of the old one was given up.
-    package mutating func takeOver() {
+    /// The channel object goes out of use: nobody waits for what is held, nor for the key that was asked for.
+    package mutating func giveUp() {
         held = []
         isFirstRetried = false
         phase = key == nil ? .awaitingKey : .open

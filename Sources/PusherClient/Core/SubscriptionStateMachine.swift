@@ -104,7 +104,6 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
             fresh.myID = roster.myID
             return fresh
         }
-        decryption?.takeOver()
     }
 
     /// What has to be sent because of an unsubscription.
@@ -124,6 +123,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
             return .unsubscribe
         case .subscribing:
             isWanted = false
+            decryption?.giveUp()
             return .later
         }
     }

@@ -35,6 +35,9 @@ struct CoreClient {
     var state: ConnectionState { machine.connectionState }
     var attempt: Int { ledger.attempts.count }
 
+    /// The ids of a channel's members, as the application sees them.
+    func members(of name: String) -> [String] { machine.subscriptions[name]?.roster?.members.map(\.id) ?? [] }
+
     mutating func configure(_ change: (inout CoreConfiguration) -> Void) { change(&machine.configuration) }
 
     // MARK: Calls
@@ -150,6 +153,11 @@ struct CoreClient {
     }
 
     @discardableResult
+    mutating func setAuthorizationsAtOnce(_ count: Int) -> Transcript {
+        input { machine, _, effects in machine.setAuthorizationsAtOnce(count, into: &effects) }
+    }
+
+    @discardableResult
     mutating func signIn() -> Transcript { input { $0.signIn(now: $1, into: &$2) } }
 
     @discardableResult
@@ -159,8 +167,8 @@ struct CoreClient {
     }
 
     @discardableResult
-    mutating func trigger(_ event: String, on name: String) -> Transcript {
-        let id = id(ofChannel: name)
+    mutating func trigger(_ event: String, on name: String, _ id: ChannelID? = nil) -> Transcript {
+        let id = id ?? self.id(ofChannel: name)
         return input { $0.trigger(event, .json("1"), on: name, id, now: $1, into: &$2) }
     }
 
@@ -342,7 +350,7 @@ extension Envelope {
 
 extension Authorization {
     /// The ledger knows by the signature for which connection and channel it was made.
-    static func good(_ question: AuthorizationQuestion) -> Authorization {
+    static func good(_ question: AuthorizationQuestion, key: TestKey = .first) -> Authorization {
         switch question.subject {
         case .user:
             Authorization(auth: "key:\(question.socketID)", data: #"{"id":"u"}"#)
@@ -350,7 +358,7 @@ extension Authorization {
             Authorization(
                 auth: "key:\(question.socketID)/\(name)",
                 data: name.hasPrefix("presence-") ? #"{"user_id":"1"}"# : nil,
-                sharedSecret: name.hasPrefix("private-encrypted-") ? TestKey.first.base64 : nil
+                sharedSecret: name.hasPrefix("private-encrypted-") ? key.base64 : nil
             )
         }
     }

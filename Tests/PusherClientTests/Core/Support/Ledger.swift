@@ -23,6 +23,7 @@ struct Ledger {
     private var isReleased = false
     /// Subscriptions that were sent on the live attempt and not answered.
     private var unanswered: Set<String> = []
+    private var channels = ChannelLedger()
 
     // MARK: What the test does
 
@@ -32,6 +33,7 @@ struct Ledger {
         guard liveAttempt == attempt else { return }
         liveAttempt = nil
         unanswered = []
+        channels.connectionEnded()
     }
 
     mutating func fired(_ timer: TimerID) { timers[timer] = nil }
@@ -44,6 +46,7 @@ struct Ledger {
 
     mutating func record(_ effect: Effect, at loopTime: Duration) {
         let state = state
+        channels.record(effect)
         switch effect {
         case .open(let id, _):
             check(liveAttempt == nil, "a second attempt is opened")
@@ -78,6 +81,7 @@ struct Ledger {
         case .stateChanged(let old, let new):
             check(old == state && old != new, "\(old) → \(new) is announced after \(state)")
             self.state = new
+            if new != .connected { channels.connectionEnded() }
         case .statusChanged(let new):
             check(new != status, "the status \(new) is announced twice")
             status = new
@@ -128,7 +132,11 @@ struct Ledger {
             check(count == 0, "\(count) authorizations go on without a connection")
         }
         let authorizationCount = authorizations.count
-        check(authorizationCount <= machine.configuration.authorizationsAtOnce, "too many authorizations at once")
+        check(
+            authorizationCount <= max(machine.configuration.authorizationsAtOnce, 1),
+            "too many authorizations at once"
+        )
+        channels.check(machine)
         check(machine.connection.currentAttempt == liveAttempt, "the machine and the sockets differ")
         checkTimers(machine)
         if case .asking = machine.connection.state { return }
@@ -166,6 +174,6 @@ struct Ledger {
 
     mutating func takeViolations() -> [String] {
         defer { violations = [] }
-        return violations
+        return violations + channels.takeViolations()
     }
 }

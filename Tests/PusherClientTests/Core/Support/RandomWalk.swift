@@ -15,19 +15,31 @@ struct RandomWalk {
     private var lastInputs: [() -> String] = []
     private var violations: [String] = []
     private(set) var connectionCount = 0
+    private(set) var coverage = Coverage()
+    /// Gives events numbers by which their order can be told.
+    private var eventCount = 0
+    /// What is in encrypted events; they are made once, since each costs some work.
+    private let secrets: [Envelope]
 
     private static let names = [
         "a", "ab", "a-b", "no good", "private-a", "presence-a", "private-encrypted-a", "presence-cache-a",
     ]
+    private static let errors = ["no", "no a", "no a-b", "no user_data", "Existing subscription to channel a"]
     private static let codes: [Int?] = [nil, 1000, 1006, 4000, 4001, 4009, 4100, 4200, 4201, 4301]
 
-    init(seed: UInt64) {
+    init(seed: UInt64) throws {
         self.seed = seed
+        secrets =
+            try [TestKey.first, .second].map { try $0.message("1", on: "private-encrypted-a") }
+            + [.message("private-encrypted-a"), Envelope(event: "message", channel: "private-encrypted-a")]
         generator = SeededGenerator(seed: seed)
         let request = TransportRequest(host: "h", port: 80, useTLS: seed.isMultiple(of: 2), path: "/app/key")
         var configuration = CoreConfiguration(endpoint: .success(request))
         configuration.maximumRetries = seed.isMultiple(of: 3) ? 4 : nil
         configuration.autoReconnect = !seed.isMultiple(of: 5)
+        configuration.authorizationsAtOnce = seed.isMultiple(of: 2) ? 2 : 16
+        configuration.heldEncryptedEvents = 5
+        configuration.clientEventsPerSecond = 2
         machine = ClientStateMachine(configuration: configuration)
     }
 
@@ -53,16 +65,20 @@ struct RandomWalk {
         case 17..<23: unsubscribe(draw(Self.names))
         case 23..<33: open()
         case 33..<43: receive(Envelope.greeting(inputCount, activityTimeout: draw(["120", "1", nil, "\"x\""])))
-        case 43..<51: receive(.success(draw(Self.names)))
+        case 43..<51: answer()
         case 51..<55: authorize()
-        case 55..<60: receive(message())
+        case 55..<58: receive(message())
+        case 58..<60: receiveSecret()
         case 60..<63: close()
         case 63..<70: fireTimer()
         case 70..<78: decide()
         case 78..<82: authorize()
         case 82..<84: input("sign in") { $0.signIn(now: $1, into: &$2) }
         case 84..<86: trigger(draw(Self.names))
-        case 86..<92: pass(.milliseconds(Int.random(in: 0..<40_000, using: &generator)))
+        case 86..<92:
+            // Mostly so short that answers come in time.
+            let longest = generator.oneIn(4) ? 40_000 : 1_000
+            pass(.milliseconds(Int.random(in: 0..<longest, using: &generator)))
         case 92..<93: now += .seconds(Int.random(in: 0..<600, using: &generator))
         default: wait()
         }
@@ -89,7 +105,26 @@ struct RandomWalk {
 
     private mutating func trigger(_ name: String) {
         guard let id = machine.subscriptions[name]?.id else { return }
-        input("trigger on \(name)") { $0.trigger("client-a", .json("1"), on: name, id, now: $1, into: &$2) }
+        eventCount += 1
+        let event = "client-\(eventCount)"
+        input("trigger \(event) on \(name)") { $0.trigger(event, .json("1"), on: name, id, now: $1, into: &$2) }
+    }
+
+    /// The server answers what is pending, or confirms what nobody asked for.
+    private mutating func answer() {
+        let pending = machine.subscriptions.values.filter(\.isPending).map(\.name).sorted()
+        if machine.signIn.isAwaitingServer, generator.oneIn(3) { return receive(.signedIn("u")) }
+        let name = generator.oneIn(4) ? draw(Self.names) : pending.randomElement(using: &generator) ?? draw(Self.names)
+        if generator.oneIn(6) { return receive(.error(nil, "Existing subscription to channel \(name)")) }
+        let isPresence = name.hasPrefix("presence-") && !generator.oneIn(4)
+        receive(isPresence ? .members(name, draw([["1"], ["1", "2"], ["3"]])) : .success(name))
+    }
+
+    private mutating func receiveSecret() {
+        var envelope = draw(secrets)
+        eventCount += 1
+        envelope.event = "e\(eventCount)"
+        receive(envelope)
     }
 
     /// One that is asked for answers, or one that never was.
@@ -111,6 +146,7 @@ struct RandomWalk {
         [
             .success(.good(question)), .success(.good(question)), .success(.good(question)),
             .success(Authorization(auth: Authorization.good(question).auth)), .success(Authorization(auth: "")),
+            .success(.good(question, key: .second)), .success(.good(question, key: .second)),
             .failure(AuthorizationError(.refused, "no", httpStatus: 403, recovery: .askOnceMore)),
             .failure(AuthorizationError(.refused, "no", httpStatus: 503, recovery: .retry(after: .seconds(1)))),
             .failure(AuthorizationError(.invalidResponse, "no")),
@@ -124,14 +160,18 @@ struct RandomWalk {
     }
 
     private mutating func message() -> Envelope {
-        switch Int.random(in: 0..<14, using: &generator) {
+        if machine.subscriptions["presence-a"]?.isSubscribed == true, generator.oneIn(2) {
+            let id = draw(["1", "2", "\"1\"", "null"])
+            return generator.oneIn(2) ? .memberAdded("presence-a", id) : .memberRemoved("presence-a", id)
+        }
+        return switch Int.random(in: 0..<14, using: &generator) {
         case 8: .memberAdded("presence-a", draw(["1", "2", "\"1\"", "null"]))
         case 9: .memberRemoved("presence-a", draw(["1", "2", "\"1\"", "null"]))
         case 10: .signedIn("u")
         case 11: .members("presence-a", draw([["1"], ["1", "2"], []]))
-        case 12: .message(draw(["private-encrypted-a", "#server-to-user-u"]))
+        case 12: .message("#server-to-user-u")
         case 13: Envelope(event: EventName.cacheMiss, channel: "presence-cache-a")
-        case 0: .error(draw(Self.codes), draw(["no", "no a", "no a-b", "Existing subscription to channel a"]))
+        case 0: .error(draw(Self.codes), draw(Self.errors))
         case 1: .refusal(draw(Self.names))
         case 2: .ping
         case 3: .pong
@@ -211,8 +251,10 @@ struct RandomWalk {
         case 5:
             let name = draw(Self.names)
             let id = machine.subscriptions[name]?.id ?? ChannelID(rawValue: 0)
-            input("sends on \(name)") {
-                $0.send("client-a", .json("1"), on: name, id, waiter: waiter, now: $1, into: &$2)
+            eventCount += 1
+            let event = "client-\(eventCount)"
+            input("sends \(event) on \(name)") {
+                $0.send(event, .json("1"), on: name, id, waiter: waiter, now: $1, into: &$2)
             }
         case 0: input("awaits connection") { $0.awaitConnection(waiter, now: $1, into: &$2) }
         case 1: input("awaits disconnection") { $0.awaitDisconnection(waiter, now: $1, into: &$2) }
@@ -247,13 +289,17 @@ struct RandomWalk {
         lastInputs.append(description)
         let wasConnected = machine.connectionState == .connected
         var effects: [Effect] = []
+        let before = machine
         body(&machine, now, &effects)
+        coverage.record(before: before, after: machine, effects)
         if !wasConnected, machine.connectionState == .connected { connectionCount += 1 }
         note(machine, &ledger)
         for effect in effects { ledger.record(effect, at: loopTime) }
+        coverage.record(effects, machine)
         // What was handed to the socket is written, or fails with it.
         for case .sendClientEvent(_, _, let waiter?) in effects where ledger.waiters.contains(waiter) {
             var more: [Effect] = []
+            if generator.oneIn(5) { machine.cancelWaiter(waiter, into: &more) }
             machine.clientEventWritten(waiter, error: nil, into: &more)
             for effect in more { ledger.record(effect, at: loopTime) }
         }

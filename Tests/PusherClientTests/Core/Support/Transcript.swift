@@ -31,6 +31,23 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
 
     var last: String? { words.last }
 
+    var effects: [Effect] {
+        lines.compactMap { line in
+            guard case .effect(let effect, _) = line else { return nil }
+            return effect
+        }
+    }
+
+    /// The messages that go out.
+    var sent: [Envelope] {
+        effects.compactMap { effect in
+            switch effect {
+            case .send(_, let envelope), .sendClientEvent(_, let envelope, _): envelope
+            default: nil
+            }
+        }
+    }
+
     var description: String { words.joined(separator: ", ") }
 
     static func == (left: Transcript, right: Transcript) -> Bool { left.words == right.words }
@@ -53,6 +70,9 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
     var told: Transcript { only(.told) }
     /// How waiting calls end: `resume 1 done`.
     var outcomes: Transcript { only(.outcome) }
+
+    /// All but timers, and states of the connection.
+    var acts: Transcript { filtered { $0.kind != .timer && $0.kind != .change } }
 
     /// All but timers, and states, which statuses tell better.
     var summary: Transcript {

@@ -1,0 +1,167 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// Defects that other clients have, or had, and this one must not: authorizations, and what hangs on them.
+@Suite("Defects of other clients, in the core: channels that must be authorized")
+struct AuthorizationDefectTests {
+    private let forbidden = Result<Authorization, AuthorizationError>.failure(AuthorizationError(.refused, "no"))
+
+    private func reconnect(_ client: inout CoreClient) -> Transcript {
+        client.closed()
+        client.connect()
+        return client.establish()
+    }
+
+    @Test("A signature for an old connection is not sent on the new one (pusher-js; PusherSwift #397)")
+    func staleSignature() throws {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        let (id, question) = try #require(client.ledger.authorizations.first)
+        #expect(reconnect(&client).authorizations == ["authorize private-a for 2.1"])
+        #expect(client.answer(id, .success(.good(question))) == [])
+        let sent = client.authorized("private-a").sent
+        #expect(sent.map { $0.data.value?["auth"] } == ["key:2.1/private-a"])
+    }
+
+    @Test("A channel that was unsubscribed while it was authorized does not come back (pusher-js; PusherSwift #433)")
+    func resurrected() throws {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        let (id, question) = try #require(client.ledger.authorizations.first)
+        client.unsubscribe("private-a")
+        #expect(client.answer(id, .success(.good(question))) == [])
+        let transcript = reconnect(&client)
+        #expect(transcript.authorizations == [] && transcript.wire == [])
+    }
+
+    @Test("A channel whose authorization failed can be unsubscribed (PusherSwift #433)")
+    func failedStaysAway() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        client.authorized("private-a", forbidden)
+        #expect(client.unsubscribe("private-a") == ["retired private-a"])
+        #expect(reconnect(&client).authorizations == [])
+    }
+
+    @Test("Members do not stand twice, nor stay after they have gone, over a reconnect (PusherSwift #370)")
+    func duplicatesAndGhosts() {
+        let name = "presence-a"
+        var client = CoreClient.subscribed(name, .members(name, ["1", "2", "3"]))
+        _ = reconnect(&client)
+        #expect(client.members(of: name) == [])
+        client.authorized(name)
+        client.received(.members(name, ["1", "3", "4"]))
+        client.received(.memberAdded(name, "\"4\""))
+        #expect(client.members(of: name) == ["1", "3", "4"])
+    }
+
+    @Test(
+        "A member without a user_id does not crash the client (PusherSwift)",
+        arguments: ["{}", #"{"user_info":{"n":1}}"#, #"{"user_id":null}"#, "[]", "x"]
+    )
+    func missingUserID(data: String) {
+        let name = "presence-a"
+        var client = CoreClient.subscribed(name, .members(name, ["1"]))
+        for event in [EventName.memberAddedInternal, EventName.memberRemovedInternal] {
+            let envelope = Envelope(event: event, channel: name, data: .string(data))
+            #expect(client.received(envelope).told == ["report malformedMessage of presence-a"])
+        }
+        #expect(client.members(of: name) == ["1"])
+    }
+
+    @Test("An authorizer that hangs while a key is asked for holds up nobody but that channel (PusherSwift)")
+    func hangingAuthorizer() throws {
+        let name = "private-encrypted-a"
+        var client = CoreClient.subscribed(name)
+        client.subscribe("orders")
+        client.received(.success("orders"))
+        _ = try client.received(TestKey.second.message("1", on: name))
+        #expect(try client.received(TestKey.first.message("2", on: name)) == [])
+        #expect(client.received(.message("orders")) == ["deliver orders message"])
+        #expect(client.received(.message(nil)) == ["deliver - message"])
+        #expect(client.received(.ping).wire == ["send 1 pong"])
+        // And that channel no longer than its two tries take.
+        client.advance(by: .seconds(10))
+        client.decide(.seconds(1))
+        #expect(
+            client.advance(by: .seconds(11)).told == [
+                "unreadable private-encrypted-a message decryptionFailed", "deliver private-encrypted-a message",
+            ]
+        )
+    }
+
+    @Test("A refresh of the key does not change the order of encrypted events (pusher-js)")
+    func reordered() throws {
+        let name = "private-encrypted-a"
+        var client = CoreClient.subscribed(name)
+        #expect(try client.received(TestKey.second.message("1", on: name, event: "e1")).told == [])
+        // Readable with the key that is known, and still later than the first.
+        #expect(try client.received(TestKey.first.message("2", on: name, event: "e2")).told == [])
+        let good = Authorization(auth: "key:1.1/\(name)", sharedSecret: TestKey.second.base64)
+        #expect(client.authorized(name, .success(good)).told.words.first == "deliver private-encrypted-a e1")
+    }
+
+    @Test("A PusherAuth that was handed over holds for one connection, and the next one says so (PusherSwift)")
+    func manualAuthorization() {
+        var client = CoreClient.connected()
+        let auth = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "1.1"))
+        #expect(client.subscribe("private-a", auth: auth).wire == ["send 1 subscribe private-a"])
+        client.received(.success("private-a"))
+        #expect(reconnect(&client).authorizations == ["authorize private-a for 2.1"])
+        let transcript = client.authorized("private-a", .failure(AuthorizationError(.noMethod, "no method")))
+        #expect(transcript.told == ["failed private-a authorizationFailed"])
+        guard case .subscriptionFailed(_, let error, _)? = transcript.effects.last else {
+            Issue.record("\(transcript)")
+            return
+        }
+        #expect(error.message.contains("earlier connection") && error.message.contains("authMethod"))
+        // Another one brings the channel back.
+        let next = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "2.1"))
+        #expect(client.subscribe("private-a", auth: next).wire == ["send 2 subscribe private-a"])
+    }
+
+    @Test("A PusherAuth that was made for an old connection is not used on the new one (PusherSwift)")
+    func staleManualAuthorization() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        let auth = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "1.1"))
+        client.subscribe("private-a", auth: auth)
+        #expect(reconnect(&client).authorizations == ["authorize private-a for 2.1"])
+        #expect(client.authorized("private-a").wire == ["send 2 subscribe private-a"])
+    }
+
+    @Test("An authorizer that fails is heard of (PusherSwift #367)")
+    func silentFailure() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        client.awaitSubscription("private-a")
+        let answer = AuthorizationError(.authorizerFailed, "the authorizer gave nothing")
+        let transcript = client.authorized("private-a", .failure(answer))
+        #expect(transcript.told == ["failed private-a authorizationFailed"])
+        #expect(transcript.outcomes == ["resume 1 failed authorizationFailed"])
+    }
+
+    @Test("An endpoint that does not answer is asked again, and not only after a reconnect (PusherSwift #401)")
+    func noRetry() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        #expect(client.advance(by: .seconds(10)).changes == ["ask retry 0"])
+        client.decide(.seconds(1))
+        #expect(client.advance(by: .seconds(1)).authorizations == ["authorize private-a for 1.1 again 2"])
+        #expect(client.authorized("private-a").wire == ["send 1 subscribe private-a"])
+    }
+
+    @Test("A refusal by the server does not leave the channel pending for ever (pusher-js)", arguments: [true, false])
+    func pendingForEver(isAnswered: Bool) {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        client.awaitSubscription("private-a")
+        client.authorized("private-a")
+        let message = "Invalid signature: Expected HMAC SHA256 hex digest of 1.1:private-a, but got 0123"
+        let transcript = isAnswered ? client.received(.error(nil, message)) : client.advance(by: .seconds(10))
+        let kind = isAnswered ? "subscriptionRefused" : "subscriptionTimedOut"
+        #expect(transcript.told.last == "failed private-a \(kind)")
+        #expect(transcript.outcomes == ["resume 1 failed \(kind)"])
+    }
+}

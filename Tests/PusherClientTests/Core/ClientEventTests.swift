@@ -1,0 +1,304 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("Client events")
+struct ClientEventTests {
+    private let name = "private-a"
+
+    private func subscribed(_ names: String..., configure: (inout CoreConfiguration) -> Void = { _ in }) -> CoreClient {
+        var client = CoreClient.connected(configure)
+        for name in names { subscribe(name, &client) }
+        return client
+    }
+
+    private func subscribe(_ name: String, _ client: inout CoreClient) {
+        client.subscribe(name)
+        client.authorized(name)
+        client.received(.anySuccess(name))
+    }
+
+    private func reconnect(_ client: inout CoreClient) {
+        client.closed()
+        client.connect()
+        client.establish()
+    }
+
+    // MARK: trigger
+
+    @Test("On a channel that is subscribed an event goes out at once, as it was given")
+    func sent() {
+        var client = subscribed("private-a", "presence-a")
+        #expect(client.trigger("client-x", on: "private-a") == ["send 1 client-x on private-a"])
+        let transcript = client.trigger("client-y", on: "presence-a")
+        #expect(transcript == ["send 1 client-y on presence-a"])
+        #expect(transcript.sent == [Envelope(event: "client-y", channel: "presence-a", data: .json("1"))])
+    }
+
+    @Test("Events wait until their channel is subscribed, and go out in the order of the calls")
+    func queued() {
+        var client = CoreClient()
+        client.subscribe("private-a")
+        client.subscribe("private-b")
+        for event in ["client-1", "client-2"] { #expect(client.trigger(event, on: "private-a") == []) }
+        #expect(client.trigger("client-3", on: "private-b") == [])
+        client.connect()
+        client.establish()
+        #expect(client.trigger("client-4", on: "private-a") == [])
+        client.authorized("private-b")
+        client.authorized("private-a")
+        #expect(client.received(.success("private-b")).wire == ["send 1 client-3 on private-b"])
+        #expect(
+            client.received(.success("private-a")).wire == [
+                "send 1 client-1 on private-a", "send 1 client-2 on private-a", "send 1 client-4 on private-a",
+            ]
+        )
+    }
+
+    @Test("An event waits over a refused subscription, and over a loss, and goes out once")
+    func outlivesLoss() {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        client.received(.refusal(name))
+        #expect(client.trigger("client-x", on: name) == [])
+        reconnect(&client)
+        client.authorized(name)
+        #expect(client.received(.success(name)).wire == ["send 2 client-x on private-a"])
+        reconnect(&client)
+        client.authorized(name)
+        #expect(client.received(.success(name)).wire == [])
+    }
+
+    @Test("Unsubscribing gives up what waits, and says so; a new channel begins with nothing")
+    func unsubscribed() {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.trigger("client-x", on: name)
+        #expect(client.unsubscribe(name).told == ["report unsubscribed of private-a", "retired private-a"])
+        #expect(client.trigger("client-y", on: name) == ["report unsubscribed of private-a"])
+        subscribe(name, &client)
+        #expect(client.trigger("client-z", on: name).wire == ["send 1 client-z on private-a"])
+    }
+
+    @Test("An object of a channel that is out of use sends nothing on the new one")
+    func oldObject() throws {
+        var client = subscribed(name)
+        let old = try #require(client.machine.subscriptions[name]?.id)
+        client.unsubscribe(name)
+        subscribe(name, &client)
+        #expect(client.trigger("client-x", on: name, old) == ["report unsubscribed of private-a"])
+    }
+
+    @Test("So many events of a channel wait as may, and others have room of their own")
+    func bound() {
+        var client = CoreClient { $0.queuedClientEvents = 2 }
+        client.subscribe("private-a")
+        client.subscribe("private-b")
+        for _ in 1...2 { #expect(client.trigger("client-x", on: "private-a") == []) }
+        #expect(client.trigger("client-y", on: "private-a") == ["report clientEventQueueFull of private-a"])
+        #expect(client.trigger("client-x", on: "private-b") == [])
+    }
+
+    // MARK: The limit
+
+    @Test("No more go out in a second than the server takes, and the rest follow by the timer, in order")
+    func paced() {
+        var client = subscribed("private-a", "private-b") { $0.clientEventsPerSecond = 3 }
+        for number in 1...3 { #expect(client.trigger("client-\(number)", on: "private-a").wire.words.count == 1) }
+        client.advance(by: .milliseconds(400))
+        #expect(client.trigger("client-4", on: "private-a") == ["set clientEvents 0.6s"])
+        for number in 5...8 {
+            #expect(client.trigger("client-\(number)", on: number == 6 ? "private-b" : "private-a") == [])
+        }
+        #expect(client.advance(by: .milliseconds(599)).wire == [])
+        let second = client.advance(by: .milliseconds(1))
+        #expect(
+            second.wire == [
+                "send 1 client-4 on private-a", "send 1 client-5 on private-a", "send 1 client-6 on private-b",
+            ]
+        )
+        #expect(second.timers == ["set clientEvents 1s"])
+        #expect(
+            client.advance(by: .seconds(1)) == ["send 1 client-7 on private-a", "send 1 client-8 on private-a"]
+        )
+        #expect(client.advance(by: .seconds(60)).timers.words.contains { $0.contains("clientEvents") } == false)
+    }
+
+    @Test("Ten in a second, by default")
+    func defaultLimit() {
+        var client = subscribed(name)
+        for number in 1...10 { #expect(client.trigger("client-\(number)", on: name).wire != []) }
+        #expect(client.trigger("client-11", on: name) == ["set clientEvents 1s"])
+    }
+
+    @Test("Without a limit nothing waits")
+    func unlimited() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = nil }
+        for number in 1...200 { #expect(client.trigger("client-\(number)", on: name).wire != []) }
+        #expect(client.timer(.clientEvents) == nil)
+    }
+
+    @Test("An event of a channel that is not subscribed holds up no other's")
+    func notHeldUp() {
+        var client = subscribed("private-a") { $0.clientEventsPerSecond = 1 }
+        client.subscribe("private-b")
+        client.trigger("client-1", on: "private-b")
+        #expect(client.trigger("client-2", on: "private-a").wire == ["send 1 client-2 on private-a"])
+    }
+
+    @Test("The limit is one of the connection: what waited for it goes out on the next, with nothing left of the timer")
+    func limitOverLoss() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        client.trigger("client-1", on: name)
+        client.trigger("client-2", on: name)
+        #expect(client.closed().timers.words.contains("stop clientEvents"))
+        client.connect()
+        client.establish()
+        client.authorized(name)
+        #expect(client.received(.success(name)).wire == ["send 2 client-2 on private-a"])
+    }
+
+    // MARK: send
+
+    @Test("An awaited event ends when it is written, or could not be", arguments: [true, false])
+    func awaited(isWritten: Bool) {
+        var client = subscribed(name)
+        #expect(client.send("client-x", on: name) == ["send 1 client-x on private-a awaited"])
+        let error = isWritten ? nil : PusherClientError(.connectionClosed, "gone")
+        #expect(client.written(1, error: error) == [isWritten ? "resume 1 done" : "resume 1 failed connectionClosed"])
+        #expect(client.written(1) == [])
+    }
+
+    enum Absence: CaseIterable { case unconnected, authorizing, subscribing, failed, lost, unsubscribed, never }
+
+    @Test("An awaited event needs a channel that is subscribed", arguments: Absence.allCases)
+    func notSubscribed(absence: Absence) {
+        var client = absence == .unconnected ? CoreClient() : CoreClient.connected()
+        if absence != .never { client.subscribe(name) }
+        switch absence {
+        case .unconnected, .authorizing, .never: break
+        case .subscribing: client.authorized(name)
+        case .failed: client.authorized(name, .failure(AuthorizationError(.refused, "no")))
+        case .lost:
+            client.authorized(name)
+            client.received(.success(name))
+            client.closed()
+        case .unsubscribed: client.unsubscribe(name)
+        }
+        let isGone = absence == .unsubscribed || absence == .never
+        #expect(
+            client.send("client-x", on: name) == ["resume 1 failed \(isGone ? "unsubscribed" : "notSubscribed")"]
+        )
+    }
+
+    @Test("An awaited event that waits for the limit can be cancelled, and is not sent then")
+    func cancelled() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        client.trigger("client-1", on: name)
+        client.send("client-2", on: name)
+        client.send("client-3", on: name)
+        #expect(client.cancelWait(1) == ["resume 1 cancelled"])
+        #expect(client.advance(by: .seconds(1)).wire == ["send 1 client-3 on private-a awaited"])
+        // What is with the socket cannot be called back.
+        #expect(client.cancelWait(2) == ["resume 2 cancelled"])
+        #expect(client.written(2) == [])
+    }
+
+    @Test("An awaited event is not kept waiting over a loss; one that is not goes out later")
+    func lost() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        client.trigger("client-1", on: name)
+        client.send("client-2", on: name)
+        client.trigger("client-3", on: name)
+        #expect(client.closed().outcomes == ["resume 1 failed notSubscribed"])
+        client.connect()
+        client.establish()
+        client.authorized(name)
+        #expect(client.received(.success(name)).wire == ["send 2 client-3 on private-a"])
+    }
+
+    @Test("Unsubscribing, and releasing the client, end the wait", arguments: [true, false])
+    func ended(isRelease: Bool) {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        for number in 1...3 { client.send("client-\(number)", on: name) }
+        let transcript = isRelease ? client.release() : client.unsubscribe(name)
+        let queued = Transcript(
+            isRelease
+                ? ["resume 2 failed notSubscribed", "resume 3 failed notSubscribed", "resume 1 failed disconnected"]
+                : ["resume 2 failed unsubscribed", "resume 3 failed unsubscribed"]
+        )
+        #expect(transcript.outcomes == queued)
+        #expect(client.advance(by: .seconds(10)).wire.words.contains { $0.contains("client-") } == false)
+    }
+
+    @Test("A queue that is full fails the awaited event")
+    func full() {
+        var client = subscribed(name) {
+            $0.clientEventsPerSecond = 1
+            $0.queuedClientEvents = 1
+        }
+        client.trigger("client-1", on: name)
+        client.send("client-2", on: name)
+        #expect(client.send("client-3", on: name) == ["resume 2 failed clientEventQueueFull"])
+    }
+
+    // MARK: 4301
+
+    private func rejected(_ message: String = "rate limit", channel: String? = nil) -> Envelope {
+        .error(4301, message, channel: channel)
+    }
+
+    @Test("A rejection is of the channel that the server names")
+    func named() {
+        var client = subscribed("private-a", "private-b")
+        client.trigger("client-1", on: "private-b")
+        let told: Transcript = ["report clientEventRejected 4301 of private-a", "deliver private-a pusher:error"]
+        #expect(client.received(rejected(channel: "private-a")) == told)
+        #expect(client.received(rejected("Client event rejected on private-a.")) == told)
+        #expect(client.received(rejected(channel: "stranger")) == ["report clientEventRejected 4301 of stranger"])
+    }
+
+    @Test("Where nobody is named, it is of the only channel that has sent any lately")
+    func recent() {
+        var client = subscribed("private-a", "private-b")
+        #expect(client.received(rejected()) == ["report clientEventRejected 4301"])
+        client.trigger("client-1", on: "private-a")
+        #expect(
+            client.received(rejected()) == [
+                "report clientEventRejected 4301 of private-a", "deliver private-a pusher:error",
+            ]
+        )
+        client.trigger("client-2", on: "private-b")
+        #expect(client.received(rejected()) == ["report clientEventRejected 4301"])
+    }
+
+    @Test("A channel that sends no client events is not meant, whatever it is called")
+    func wordOfTheMessage() {
+        var client = CoreClient.connected()
+        for name in ["client", "rate"] {
+            client.subscribe(name)
+            client.received(.success(name))
+        }
+        #expect(client.received(rejected("client events: rate limit")) == ["report clientEventRejected 4301"])
+    }
+
+    @Test("A channel that was unsubscribed is told nothing")
+    func rejectedAfterUnsubscribe() {
+        var client = subscribed(name)
+        client.trigger("client-1", on: name)
+        client.unsubscribe(name)
+        #expect(client.received(rejected()).words.contains { $0.hasPrefix("deliver") } == false)
+    }
+
+    @Test("A rejection fails no subscription that is pending, and no sign-in")
+    func nothingElse() {
+        var client = CoreClient.connected()
+        client.signIn()
+        client.authorized(nil)
+        client.subscribe("a")
+        #expect(client.received(rejected()) == ["report clientEventRejected 4301"])
+        #expect(client.phase(of: "a") == "subscribing")
+        #expect(client.machine.signIn.isAwaitingServer)
+    }
+}

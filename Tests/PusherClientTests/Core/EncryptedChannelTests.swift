@@ -1,0 +1,294 @@
+import Foundation
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("Encrypted channels")
+struct EncryptedChannelTests {
+    private let name = "private-encrypted-a"
+    private let other = "private-encrypted-b"
+    private let failure = Result<Authorization, AuthorizationError>.failure(AuthorizationError(.refused, "no"))
+
+    private func subscribed(_ configure: (inout CoreConfiguration) -> Void = { _ in }) -> CoreClient {
+        .subscribed(name, nil, configure)
+    }
+
+    private func event(_ event: String, _ key: TestKey = .first, on channel: String? = nil) throws -> Envelope {
+        try key.message(#"{"a":1}"#, on: channel ?? name, event: event)
+    }
+
+    /// The authorizer's answer with another key.
+    private func key(_ key: TestKey, of channel: String? = nil) -> Result<Authorization, AuthorizationError> {
+        .success(Authorization(auth: "key:1.1/\(channel ?? name)", sharedSecret: key.base64))
+    }
+
+    @Test("An event is decrypted, and is otherwise as it came")
+    func decrypted() throws {
+        var client = subscribed()
+        var envelope = try event("e1")
+        envelope.userID = "u"
+        envelope.unknownKeysText = #"{"more":"that cannot be trusted"}"#
+        let transcript = client.received(envelope)
+        #expect(transcript == ["deliver private-encrypted-a e1"])
+        guard case .deliver(_, let delivered)? = transcript.effects.first else { return }
+        #expect(delivered.data == .string(#"{"a":1}"#) && delivered.userID == "u" && delivered.unknownKeysText == nil)
+    }
+
+    @Test("The key of the subscription is fetched with it, and goes no further")
+    func secretStays() throws {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        let transcript = client.authorized(name)
+        #expect(transcript.wire == ["send 1 subscribe private-encrypted-a"])
+        #expect(transcript.sent.allSatisfy { !$0.jsonText.contains(TestKey.first.base64) })
+        #expect(!String(describing: client.machine).contains(TestKey.first.base64))
+    }
+
+    @Test(
+        "An authorization without a usable key is an error of the subscription, which does not repeat it",
+        arguments: [
+            nil, "", "c2VjcmV0", "not base64 secret!", Data(repeating: 1, count: 31).base64EncodedString(),
+            Data(repeating: 1, count: 33).base64EncodedString(), String(repeating: "A", count: 10_000),
+        ]
+    )
+    func unusableKey(secret: String?) {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        let authorization = Authorization(auth: "key:1.1/\(name)", sharedSecret: secret)
+        let transcript = client.authorized(name, .success(authorization))
+        #expect(transcript.told == ["failed private-encrypted-a invalidAuthorization"])
+        #expect(transcript.wire == [])
+        guard case .subscriptionFailed(_, let error, let event)? = transcript.effects.last, let secret, !secret.isEmpty
+        else { return }
+        #expect(!"\(error) \(event)".contains(secret))
+    }
+
+    @Test("Events of the protocol, and those of other channels, are not encrypted")
+    func plain() {
+        var client = subscribed()
+        client.subscribe("private-a")
+        client.authorized("private-a")
+        client.received(.success("private-a"))
+        #expect(
+            client.received(Envelope(event: "pusher:new", channel: name)) == ["deliver private-encrypted-a pusher:new"]
+        )
+        #expect(
+            client.received(Envelope(event: EventName.cacheMiss, channel: name)) == ["cache miss private-encrypted-a"]
+        )
+        #expect(client.received(.message("private-a")) == ["deliver private-a message"])
+    }
+
+    @Test("What cannot be read is handed over as it came, with the reason")
+    func unreadable() throws {
+        var client = subscribed()
+        let envelope = Envelope.message(name)
+        let transcript = client.received(envelope)
+        #expect(transcript == ["unreadable private-encrypted-a message decryptionFailed"])
+        guard case .failedToDecrypt(_, let given, let error)? = transcript.effects.first else { return }
+        #expect(given == envelope && error.channelName == name)
+    }
+
+    // MARK: A key that does not fit
+
+    @Test("Order is kept over a refresh of the key, and no other channel is held up")
+    func order() throws {
+        var client = subscribed()
+        client.subscribe(other)
+        client.authorized(other)
+        client.received(.success(other))
+        let asked = try client.received(event("e1", .second))
+        #expect(asked == ["set authorization 10s", "authorize private-encrypted-a for 1.1"])
+        #expect(try client.received(event("e2", .second)) == [])
+        #expect(try client.received(event("e1", on: other)) == ["deliver private-encrypted-b e1"])
+        #expect(client.received(.message(nil)) == ["deliver - message"])
+        // The subscription goes on as it is, and what has no secrets is not held either.
+        #expect(
+            client.received(Envelope(event: EventName.cacheMiss, channel: name)) == ["cache miss private-encrypted-a"]
+        )
+        #expect(
+            client.authorized(name, key(.second)) == [
+                "stop authorization", "deliver private-encrypted-a e1", "deliver private-encrypted-a e2",
+            ]
+        )
+        #expect(client.phase(of: name) == "subscribed")
+    }
+
+    @Test("Two channels ask for their keys at the same time, and each gets its own")
+    func twoChannels() throws {
+        var client = subscribed()
+        client.subscribe(other)
+        client.authorized(other)
+        client.received(.success(other))
+        #expect(try client.received(event("e1", .second)).authorizations == ["authorize private-encrypted-a for 1.1"])
+        #expect(
+            try client.received(event("e2", .second, on: other)).authorizations == [
+                "authorize private-encrypted-b for 1.1"
+            ]
+        )
+        #expect(client.authorized(other, key(.second, of: other)).told == ["deliver private-encrypted-b e2"])
+        #expect(client.authorized(name, key(.second)).told == ["deliver private-encrypted-a e1"])
+    }
+
+    @Test("A refresh that fails costs the one event that asked for it")
+    func refreshFails() throws {
+        var client = subscribed()
+        _ = try client.received(event("e1", .second))
+        _ = try client.received(event("e2"))
+        #expect(
+            client.authorized(name, failure).told == [
+                "unreadable private-encrypted-a e1 decryptionFailed", "deliver private-encrypted-a e2",
+            ]
+        )
+        #expect(client.phase(of: name) == "subscribed")
+    }
+
+    @Test("A refresh that brings no usable key is one that failed")
+    func refreshUnusable() throws {
+        var client = subscribed()
+        _ = try client.received(event("e1", .second))
+        let transcript = client.authorized(
+            name,
+            .success(Authorization(auth: "key:1.1/\(name)", sharedSecret: "secret!"))
+        )
+        #expect(transcript.told == ["unreadable private-encrypted-a e1 decryptionFailed"])
+        guard case .failedToDecrypt(_, _, let error)? = transcript.effects.last else { return }
+        #expect(!"\(error)".contains("secret!"))
+    }
+
+    @Test("A refresh is tried twice, and a hanging authorizer holds the channel no longer than that takes")
+    func refreshTimesOut() throws {
+        var client = subscribed()
+        _ = try client.received(event("e1", .second))
+        _ = try client.received(event("e2"))
+        #expect(client.advance(by: .seconds(10)).changes == ["ask retry 0"])
+        client.decide(.seconds(1))
+        #expect(client.advance(by: .seconds(1)).authorizations == ["authorize private-encrypted-a for 1.1 again 2"])
+        #expect(
+            client.advance(by: .seconds(10)).told == [
+                "unreadable private-encrypted-a e1 decryptionFailed", "deliver private-encrypted-a e2",
+            ]
+        )
+    }
+
+    @Test("No more events are held than may be")
+    func bound() throws {
+        var client = subscribed { $0.heldEncryptedEvents = 2 }
+        for number in 1...2 { _ = try client.received(event("e\(number)", .second)) }
+        #expect(try client.received(event("e3")) == ["unreadable private-encrypted-a e1 decryptionFailed"])
+        #expect(client.machine.subscriptions[name]?.decryption?.held.count == 2)
+    }
+
+    // MARK: Losses and unsubscriptions
+
+    @Test("A loss during a refresh: what was held comes with the next subscription's key, before newer events")
+    func lossDuringRefresh() throws {
+        var client = subscribed()
+        _ = try client.received(event("e1", .second))
+        _ = try client.received(event("e2", .second))
+        #expect(client.closed().authorizations == ["forget the authorization"])
+        client.connect()
+        #expect(client.establish().authorizations == ["authorize private-encrypted-a for 2.1"])
+        let good = Authorization(auth: "key:2.1/\(name)", sharedSecret: TestKey.second.base64)
+        #expect(
+            client.authorized(name, .success(good)).told == [
+                "deliver private-encrypted-a e1", "deliver private-encrypted-a e2",
+            ]
+        )
+        client.received(.success(name))
+        #expect(try client.received(event("e3", .second)) == ["deliver private-encrypted-a e3"])
+    }
+
+    @Test("A loss during a refresh, and no authorization afterwards: what was held is given up, and said so")
+    func lossAndFailure() throws {
+        var client = subscribed()
+        _ = try client.received(event("e1", .second))
+        client.closed()
+        client.connect()
+        client.establish()
+        #expect(
+            client.authorized(name, failure).told == [
+                "unreadable private-encrypted-a e1 decryptionFailed", "failed private-encrypted-a authorizationFailed",
+            ]
+        )
+    }
+
+    @Test("Unsubscribing during a refresh ends it, and a new channel has a key of its own")
+    func unsubscribeDuringRefresh() throws {
+        var client = subscribed()
+        _ = try client.received(event("e1", .second))
+        let asked = try #require(client.ledger.authorizations.keys.first)
+        #expect(
+            client.unsubscribe(name) == [
+                "retired private-encrypted-a", "stop authorization", "forget the authorization",
+                "send 1 unsubscribe private-encrypted-a",
+            ]
+        )
+        #expect(client.answer(asked, key(.second)) == [])
+        client.subscribe(name)
+        #expect(client.authorized(name).told == [])
+        client.received(.success(name))
+        #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
+    }
+
+    @Test("A channel that is given up and taken again while pending does not wait for the old one's refresh")
+    func reinstated() throws {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        #expect(try client.received(event("e1", .second)).authorizations == ["authorize private-encrypted-a for 1.1"])
+        client.unsubscribe(name)
+        client.subscribe(name)
+        client.received(.success(name))
+        #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
+        #expect(try client.received(event("e3", .second)).authorizations == ["authorize private-encrypted-a for 1.1"])
+    }
+
+    @Test("A subscription that fails while its key is asked for asks for no second one at the same time")
+    func failsDuringRefresh() throws {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        _ = try client.received(event("e1", .second))
+        #expect(
+            client.received(.refusal(name)).acts == [
+                "forget the authorization", "unreadable private-encrypted-a e1 decryptionFailed",
+                "failed private-encrypted-a subscriptionRefused 401",
+            ]
+        )
+        #expect(client.subscribe(name).authorizations == ["authorize private-encrypted-a for 1.1"])
+        client.authorized(name)
+        client.received(.success(name))
+        #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
+    }
+
+    @Test("A subscription that is confirmed after its time was out can be read")
+    func confirmedLate() throws {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        client.advance(by: .seconds(10))
+        // The server is slow, and so its first events come before its answer, or after it.
+        #expect(try client.received(event("e1")) == [])
+        #expect(
+            client.received(.success(name)) == ["subscribed private-encrypted-a", "deliver private-encrypted-a e1"]
+        )
+        #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
+    }
+
+    @Test("The key may be asked for ten times in a minute, over losses too")
+    func rateLimit() throws {
+        var client = subscribed()
+        for number in 1...9 {
+            _ = try client.received(event("e\(number)", .second))
+            client.authorized(name)
+        }
+        client.closed()
+        client.connect()
+        client.establish()
+        client.authorized(name)
+        client.received(.success(name))
+        #expect(try client.received(event("e10", .second)).authorizations == ["authorize private-encrypted-a for 2.1"])
+        client.authorized(name)
+        #expect(try client.received(event("e11", .second)) == ["unreadable private-encrypted-a e11 decryptionFailed"])
+    }
+}

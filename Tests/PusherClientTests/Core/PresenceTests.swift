@@ -1,0 +1,300 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("Presence")
+struct PresenceTests {
+    private let name = "presence-a"
+
+    private func subscribed(_ ids: String...) -> CoreClient { .subscribed(name, .members(name, ids)) }
+
+    private func reconnect(_ client: inout CoreClient) {
+        client.closed()
+        client.connect()
+        client.establish()
+        client.authorized(name)
+    }
+
+    // MARK: The list of a success
+
+    private func success(_ presence: String) -> Envelope {
+        var envelope = Envelope.success(name)
+        envelope.data = .string(#"{"presence":\#(presence)}"#)
+        return envelope
+    }
+
+    @Test(
+        "The list of a success, in every shape that servers give it",
+        arguments: [
+            // The order of the ids, and what the hash has besides, by id.
+            (#"{"count":3,"ids":["c","a"],"hash":{"a":{"n":1},"c":null,"b":2,"aa":3}}"#, #" c a:{"n":1} aa:3 b:2"#),
+            // Ids as numbers, where the hash has them as strings.
+            (#"{"ids":[10,2],"hash":{"2":{"n":1},"10":null}}"#, #" 10 2:{"n":1}"#),
+            // PHP: a hash whose keys are 0, 1, 2… is a list, and an empty one is one too.
+            (#"{"ids":["0","1"],"hash":[{"n":0},{"n":1}]}"#, #" 0:{"n":0} 1:{"n":1}"#),
+            (#"{"count":0,"ids":[],"hash":[]}"#, " "), (#"{"hash":{}}"#, " "),
+            (#"{"ids":["a"],"hash":null}"#, " a"), (#"{"ids":["a"]}"#, " a"), (#"{"hash":{"b":1,"a":2}}"#, " a:2 b:1"),
+            // Ids without an entry, entries without an id, twice the same, and none.
+            (#"{"ids":["a","b","a",1,"1"],"hash":{"b":{}}}"#, " a b:{} 1"),
+            (#"{"ids":["a","",null,true,{},[]],"hash":{"":1}}"#, " a"), (#"{"ids":3,"hash":{"a":1}}"#, " a:1"),
+            (#"{"ids":["a"],"hash":"x"}"#, " a"),
+        ]
+    )
+    func shapes(presence: String, members: String) {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        #expect(client.received(success(presence)).told == ["members presence-a\(members)", "subscribed presence-a"])
+    }
+
+    @Test("The data may be an object rather than a string")
+    func objectData() {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        var envelope = success(#"{"ids":["a"],"hash":{"a":1}}"#)
+        envelope.data = .json(envelope.data.text ?? "")
+        #expect(client.received(envelope).told == ["members presence-a a:1", "subscribed presence-a"])
+    }
+
+    @Test(
+        "A success without a list is one with an empty list, and is reported",
+        arguments: [
+            "{}", "", "x", #"{"presence":null}"#, #"{"presence":[]}"#, #"{"presence":{}}"#,
+            #"{"presence":{"count":1}}"#,
+            #"{"presence":{"hash":{"a":"# + String(repeating: "[", count: 1_000)
+                + String(repeating: "]", count: 1_000) + "}}}",
+        ]
+    )
+    func unusable(data: String) {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        var envelope = Envelope.success(name)
+        envelope.data = .string(data)
+        #expect(
+            client.received(envelope).told == [
+                "report malformedMessage of presence-a", "members presence-a ", "subscribed presence-a",
+            ]
+        )
+    }
+
+    // MARK: Coming and going
+
+    @Test("Members come and go, and what is known of them with them")
+    func changes() {
+        var client = subscribed("1")
+        #expect(client.received(.memberAdded(name, "\"b\"", info: #"{"n":1}"#)) == [#"added presence-a b:{"n":1}"#])
+        #expect(client.received(.memberAdded(name, "7")) == ["added presence-a 7"])
+        #expect(client.members(of: name) == ["1", "b", "7"])
+        #expect(client.received(.memberRemoved(name, "\"b\"")) == [#"removed presence-a b:{"n":1}"#])
+        // Once as a number, once as a string: the same.
+        #expect(client.received(.memberRemoved(name, "\"7\"")) == ["removed presence-a 7"])
+        #expect(client.members(of: name) == ["1"])
+    }
+
+    @Test("Somebody who is there already does not come once more, but what is known of them is the newest")
+    func addedTwice() {
+        var client = subscribed("1", "2")
+        #expect(client.received(.memberAdded(name, "2", info: "3")) == [])
+        #expect(client.members(of: name) == ["1", "2"])
+        #expect(client.received(.memberRemoved(name, "2")) == ["removed presence-a 2:3"])
+    }
+
+    @Test("Somebody who is not there does not go, and comes later all the same")
+    func removedEarly() {
+        var client = subscribed("1")
+        #expect(client.received(.memberRemoved(name, "2")) == [])
+        #expect(client.received(.memberAdded(name, "2")) == ["added presence-a 2"])
+    }
+
+    @Test("This client's own member may be missing from the list, and be added after it (slanger)")
+    func ownMemberLate() {
+        var client = subscribed("2")
+        #expect(client.machine.subscriptions[name]?.roster?.myID == "1")
+        #expect(client.machine.subscriptions[name]?.roster?.member("1") == nil)
+        #expect(client.received(.memberAdded(name, "1")) == ["added presence-a 1"])
+        #expect(client.machine.subscriptions[name]?.roster?.member("1") != nil)
+    }
+
+    @Test(
+        "A message that names nobody is reported, and changes nothing (PusherSwift crashes)",
+        arguments: [EventName.memberAddedInternal, EventName.memberRemovedInternal],
+        [
+            "", "{}", "[]", "null", "3", "x", #"{"user_info":{}}"#, #"{"user_id":null}"#, #"{"user_id":""}"#,
+            #"{"user_id":{}}"#, #"{"user_id":[1]}"#, #"{"user_id":true}"#,
+            String(repeating: "[", count: 100_000),
+            #"{"user_id":"2","user_info":"# + String(repeating: "[", count: 1_000)
+                + String(repeating: "]", count: 1_000) + "}",
+        ]
+    )
+    func malformed(event: String, data: String) {
+        var client = subscribed("1")
+        for payload in [Envelope.Payload.string(data), .json(data), .none] {
+            let envelope = Envelope(event: event, channel: name, data: payload)
+            #expect(client.received(envelope) == ["report malformedMessage of presence-a"])
+        }
+        #expect(client.members(of: name) == ["1"])
+    }
+
+    @Test("Odd ids are ids", arguments: [("1.5", "1.5"), ("1e300", "1e+300"), ("-0", "0"), ("\"\\u0000\"", "\0")])
+    func oddIDs(json: String, id: String) {
+        var client = subscribed("x")
+        client.received(.memberAdded(name, json))
+        #expect(client.members(of: name) == ["x", id])
+    }
+
+    @Test("Members are those of a presence channel that is subscribed")
+    func elsewhere() {
+        var client = CoreClient.connected()
+        for other in ["private-a", "a", "presence-b"] { client.subscribe(other) }
+        client.authorized("presence-b")
+        for other: String? in ["private-a", "a", "presence-b", "presence-stranger", nil] {
+            var envelope = Envelope.memberAdded("", "1")
+            envelope.channel = other
+            #expect(client.received(envelope) == [])
+            envelope.event = EventName.memberRemovedInternal
+            #expect(client.received(envelope) == [])
+        }
+        // What came before the list is in it, or is not true any more.
+        #expect(client.received(.members("presence-b", ["2"])).told.words.first == "members presence-b 2")
+        client.unsubscribe("presence-b")
+        #expect(client.received(.memberAdded("presence-b", "3")) == [])
+    }
+
+    // MARK: Losses
+
+    @Test("While the connection is lost there are no members, and the next list says what has changed")
+    func replaced() {
+        var client = subscribed("1", "2", "3")
+        client.received(.memberRemoved(name, "2"))
+        client.received(.memberAdded(name, "4"))
+        reconnect(&client)
+        #expect(client.members(of: name) == [])
+        #expect(client.received(.memberAdded(name, "9")) == [])
+        #expect(
+            client.received(.members(name, ["4", "5", "1"])).told == [
+                "members presence-a 4 5 1 added 5 removed 3", "subscribed presence-a away 0s",
+            ]
+        )
+        #expect(client.members(of: name) == ["4", "5", "1"])
+    }
+
+    @Test("The difference is to the last list that was known, over several losses and refusals")
+    func differenceOverLosses() {
+        var client = subscribed("1", "2")
+        reconnect(&client)
+        client.received(.refusal(name))
+        #expect(client.members(of: name) == [])
+        reconnect(&client)
+        #expect(client.received(.members(name, ["1"])).told.words.first == "members presence-a 1 removed 2")
+    }
+
+    @Test("A channel that was unsubscribed meanwhile begins with a list of its own")
+    func newChannel() {
+        var client = subscribed("1", "2")
+        client.closed()
+        client.unsubscribe(name)
+        client.subscribe(name)
+        client.connect()
+        client.establish()
+        client.authorized(name)
+        #expect(client.received(.members(name, ["3"])).told == ["members presence-a 3", "subscribed presence-a"])
+    }
+
+    @Test("A channel that was given up and taken again while pending has no list of the old one's")
+    func reinstated() {
+        var client = subscribed("1", "2")
+        reconnect(&client)
+        client.unsubscribe(name)
+        client.subscribe(name)
+        #expect(client.received(.members(name, ["3"])).told == ["members presence-a 3", "subscribed presence-a"])
+        #expect(client.machine.subscriptions[name]?.roster?.myID == "1")
+    }
+
+    @Test("A second success on the same connection is another list")
+    func secondSuccess() {
+        var client = subscribed("1", "2")
+        #expect(client.received(.members(name, ["2", "3"])) == ["members presence-a 2 3 added 3 removed 1"])
+    }
+
+    @Test("A success that answers nothing brings no members", arguments: [true, false])
+    func lateSuccess(isAuthorizing: Bool) {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        if isAuthorizing {
+            // The answer to a subscription that was given up, and is being authorized anew.
+            client.authorized(name)
+            client.advance(by: .seconds(10))
+            client.subscribe(name)
+        } else {
+            client.authorized(name, .failure(AuthorizationError(.refused, "no")))
+        }
+        #expect(client.received(.members(name, ["1"])) == [])
+        #expect(client.members(of: name) == [])
+    }
+
+    // MARK: "Existing subscription"
+
+    @Test("A channel that the server has already begins anew, once: there is no other way to its members")
+    func startsOver() {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        let existing = Envelope.error(nil, "Existing subscription to channel \(name)")
+        #expect(client.received(existing).wire == ["send 1 unsubscribe presence-a", "send 1 subscribe presence-a"])
+        #expect(
+            client.received(existing).told == [
+                "report serverError of presence-a", "failed presence-a subscriptionRefused",
+            ]
+        )
+        // The next call may do so again.
+        client.subscribe(name)
+        client.authorized(name)
+        #expect(client.received(existing).wire == ["send 1 unsubscribe presence-a", "send 1 subscribe presence-a"])
+        #expect(client.received(.members(name, ["1"])).told == ["members presence-a 1", "subscribed presence-a"])
+        // And so may the next connection.
+        reconnect(&client)
+        #expect(client.received(existing).wire == ["send 2 unsubscribe presence-a", "send 2 subscribe presence-a"])
+    }
+
+    @Test("What was asked for anew has its time too")
+    func startedOverTimesOut() {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        client.advance(by: .seconds(9))
+        client.received(.error(nil, "Existing subscription to channel \(name)"))
+        #expect(client.advance(by: .seconds(9)).told == [])
+        #expect(client.advance(by: .seconds(1)).told == ["failed presence-a subscriptionTimedOut"])
+    }
+
+    // MARK: Who this client is
+
+    @Test(
+        "The id is that of channel_data, which goes out as it came",
+        arguments: [(#"{"user_id":"u1"}"#, "u1"), (#"{ "user_id" : 7, "user_info": {"n":"é"} }"#, "7")]
+    )
+    func channelData(data: String, id: String) throws {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        let effects = client.authorized(name, .success(Authorization(auth: "key:1.1/\(name)", data: data)))
+        #expect(client.machine.subscriptions[name]?.roster?.myID == id)
+        #expect(effects.sent.first?.data.value?["channel_data"] == .string(data))
+        client.received(.members(name, [id]))
+        client.closed()
+        #expect(client.machine.subscriptions[name]?.roster?.myID == id)
+    }
+
+    @Test(
+        "channel_data that names nobody is no authorization",
+        arguments: ["", "{}", "[]", "x", #"{"user_id":""}"#, #"{"user_id":null}"#, #"{"user_id":"#, "\"u\""]
+    )
+    func unusableChannelData(data: String) {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        let transcript = client.authorized(name, .success(Authorization(auth: "key:1.1/\(name)", data: data)))
+        #expect(transcript.told == ["failed presence-a invalidAuthorization"])
+        #expect(transcript.wire == [])
+    }
+}

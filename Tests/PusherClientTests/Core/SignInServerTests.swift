@@ -1,0 +1,192 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// Protocol clause 9: a refusal of a sign-in is an error without a name.
+@Suite("Sign-in: refusals, the user's events, the watchlist")
+struct SignInServerTests {
+    /// The sign-in was sent, and not answered; nor were the subscriptions.
+    private func signingIn(pending: [String] = []) -> CoreClient {
+        var client = CoreClient.connected()
+        client.signIn()
+        client.authorized(nil)
+        for name in pending {
+            client.subscribe(name)
+            client.authorized(name)
+        }
+        return client
+    }
+
+    private func signedIn() -> CoreClient {
+        var client = signingIn()
+        client.received(.signedIn("u"))
+        return client
+    }
+
+    // MARK: Refusals
+
+    @Test(
+        "Where nothing else is pending, an error that can be a refusal is one",
+        arguments: [nil, 4009, 4200, 4301, 4302, 4100, 4001]
+    )
+    func refusedAlone(code: Int?) {
+        var client = signingIn()
+        let words = code.map { " \($0)" } ?? ""
+        let isRefusal = code == nil || code == 4009
+        let report = code == 4301 ? "clientEventRejected" : "serverError"
+        #expect(
+            client.received(.error(code, "bad")).told
+                == (isRefusal ? ["sign-in signInFailed\(words)"] : ["report \(report)\(words)"])
+        )
+        #expect(client.machine.signIn.isAwaitingServer == !isRefusal)
+    }
+
+    @Test(
+        "Where a subscription is pending, only what speaks of the sign-in is its refusal",
+        arguments: [
+            (nil, "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::{}, but got x", true),
+            (nil, "Invalid user_data", true), (4009, "Sign in refused", true),
+            (4200, "Unknown event pusher:signin", true),
+            (nil, "bad", false), (4009, "Connection is unauthorized", false), (4301, "no sign-in", false),
+            (4302, "too many of user_data", false),
+        ] as [(Int?, String, Bool)]
+    )
+    func refusedAmongOthers(code: Int?, message: String, isRefusal: Bool) {
+        var client = signingIn(pending: ["a"])
+        let transcript = client.received(.error(code, message))
+        #expect(transcript.told.words.contains { $0.hasPrefix("sign-in signInFailed") } == isRefusal)
+        // Whose it is cannot be said: nobody's, then, and the timeouts are what is left.
+        #expect(client.phase(of: "a") == "subscribing")
+    }
+
+    @Test("An error that names a pending channel is the channel's, also where that is called \"signin\"")
+    func channelCalledSignIn() {
+        var client = signingIn(pending: ["private-signin"])
+        #expect(
+            client.received(.error(nil, "Auth info required to subscribe to private-signin")).told == [
+                "report serverError of private-signin", "failed private-signin subscriptionRefused",
+            ]
+        )
+        #expect(client.machine.signIn.isAwaitingServer)
+    }
+
+    @Test("What was signed for the user may contain the name of a pending channel")
+    func userDataNamesChannel() {
+        var client = signingIn(pending: ["a"])
+        let message = "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::[a], but got x"
+        #expect(client.received(.error(nil, message)).told == ["sign-in signInFailed"])
+        #expect(client.phase(of: "a") == "subscribing")
+    }
+
+    @Test("An error that names a channel, and one about a subscription that was ended, are none of the sign-in's")
+    func otherErrors() {
+        var client = signingIn()
+        #expect(client.received(.error(nil, "bad", channel: "a")).told == ["report serverError of a"])
+        #expect(client.received(.error(nil, "No current subscription to channel a")).told == ["report serverError"])
+        #expect(client.machine.signIn.isAwaitingServer)
+    }
+
+    @Test("A server that refuses by closing with 4009 is not tried again, and whoever waits is told")
+    func refusedByClose() {
+        var client = signingIn()
+        client.awaitSignIn()
+        let transcript = client.closed(code: 4009)
+        #expect(transcript.told == ["report connectionClosed 4009"])
+        #expect(transcript.outcomes == ["resume 1 failed connectionRefused"])
+        #expect(client.advance(by: .seconds(3_600)) == [])
+        // The application may ask again, with another user.
+        client.connect()
+        #expect(client.establish().authorizations == ["authorize the user for 2.1"])
+    }
+
+    @Test("A refusal by error and close is told once (soketi)")
+    func refusedTwice() {
+        var client = signingIn()
+        #expect(client.received(.error(4009, "no")).told == ["sign-in signInFailed 4009"])
+        #expect(client.closed(code: 4009).told == [])
+    }
+
+    // MARK: The user's events
+
+    @Test("The user's events are those of their own channel")
+    func userEvents() {
+        var client = signedIn()
+        #expect(client.received(.message("#server-to-user-u")) == ["user message"])
+        for name in ["#server-to-user-v", "#server-to-user-", "#server-to-user-uu", "u", "#u"] {
+            #expect(client.received(.message(name)) == [])
+        }
+        #expect(client.received(Envelope(event: "pusher:new", channel: "#server-to-user-u")) == [])
+        #expect(client.received(Envelope(event: "pusher_internal:new", channel: "#server-to-user-u")) == [])
+        client.closed()
+        client.connect()
+        client.establish()
+        // Not before they are signed in again.
+        #expect(client.received(.message("#server-to-user-u")) == [])
+    }
+
+    @Test("Nobody subscribes the user's channel otherwise, and nobody's success ends it")
+    func userChannel() {
+        var client = signedIn()
+        #expect(client.subscribe("#server-to-user-u").told == ["failed #server-to-user-u invalidChannelName"])
+        #expect(client.received(.success("#server-to-user-u")) == [])
+        #expect(client.unsubscribe("#server-to-user-u").wire == [])
+        #expect(client.received(.message("#server-to-user-u")) == ["user message"])
+        // One that is too late to be of use is not answered either.
+        client.closed()
+        client.connect()
+        client.establish()
+        #expect(client.received(.success("#server-to-user-v")) == [])
+    }
+
+    // MARK: The watchlist
+
+    private func watchlist(_ events: String) -> Envelope {
+        Envelope(event: EventName.watchlistEvents, data: .string(#"{"events":\#(events)}"#))
+    }
+
+    @Test("Who is online is what the server has said last")
+    func online() {
+        var client = signedIn()
+        #expect(
+            client.received(
+                watchlist(#"[{"name":"online","user_ids":["a","b",3]},{"name":"offline","user_ids":["c"]}]"#)
+            ) == ["online a b 3", "offline c"]
+        )
+        #expect(client.machine.signIn.online == ["a", "b", "3"])
+        #expect(client.received(watchlist(#"[{"name":"offline","user_ids":["b","x"],"more":1}]"#)) == ["offline b x"])
+        #expect(client.machine.signIn.online == ["a", "3"])
+        // Others are told to whoever asked for them by name.
+        #expect(client.received(watchlist(#"[{"name":"subscribe","user_ids":["z"]}]"#)) == ["subscribe z"])
+        #expect(client.machine.signIn.online == ["a", "3"])
+        client.closed()
+        #expect(client.machine.signIn.online == [])
+    }
+
+    @Test("An entry that cannot be used is reported, and costs no other")
+    func malformedEntries() {
+        var client = signedIn()
+        let events =
+            #"[{"name":"online"},{"user_ids":["a"]},3,null,{"name":1,"user_ids":[]},{"name":"online","user_ids":"a"}]"#
+        #expect(client.received(watchlist(events)).words == Array(repeating: "report malformedMessage", count: 6))
+        let mixed = #"[null,{"name":"online","user_ids":["a",null,{},["b"],true]}]"#
+        #expect(client.received(watchlist(mixed)) == ["report malformedMessage", "online a"])
+        #expect(client.received(watchlist("[]")) == [])
+    }
+
+    @Test(
+        "A message without a list is reported",
+        arguments: ["", "x", "{}", "[]", #"{"events":{}}"#, #"{"events":null}"#]
+    )
+    func malformed(data: String) {
+        var client = signedIn()
+        let envelope = Envelope(event: EventName.watchlistEvents, data: .string(data))
+        #expect(client.received(envelope) == ["report malformedMessage"])
+    }
+
+    @Test("Without a user there is no watchlist")
+    func notSignedIn() {
+        var client = signingIn()
+        #expect(client.received(watchlist(#"[{"name":"online","user_ids":["a"]}]"#)) == [])
+        #expect(client.received(watchlist("3")) == [])
+    }
+}

@@ -1,0 +1,79 @@
+import PusherClient
+import PusherProtocol
+
+/// What a random walk has come by: one that reaches little shows little.
+struct Coverage {
+    private(set) var counts: [String: Int] = [:]
+
+    /// Each must happen, or the walk needs another mixture of steps.
+    static let required: Set<String> = [
+        "sign-in", "sign-in failed", "members", "members with a difference", "member added", "member removed",
+        "event held", "key refresh", "read after a refresh", "unreadable", "client event", "client event paced",
+        "authorization retried", "authorization queued", "authorization timed out", "presence waits for sign-in",
+        "started over", "reinstated", "refused", "timed out", "confirmed late", "own event of the user",
+    ]
+
+    mutating func record(_ effects: [Effect], _ machine: ClientStateMachine) {
+        for effect in effects {
+            switch effect {
+            case .signedIn: count("sign-in")
+            case .signInFailed: count("sign-in failed")
+            case .deliverToUser: count("own event of the user")
+            case .membersReplaced(_, _, let difference):
+                count("members")
+                if !difference.added.isEmpty || !difference.removed.isEmpty { count("members with a difference") }
+            case .memberAdded: count("member added")
+            case .memberRemoved: count("member removed")
+            case .failedToDecrypt: count("unreadable")
+            case .sendClientEvent: count("client event")
+            case .schedule(let timer, _) where timer.purpose == .clientEvents: count("client event paced")
+            case .authorize(let id, let question): authorize(id, question, machine)
+            case .askRetryPolicy(let id, let context) where id.subject == .authorization:
+                if (context.reason.cause as? AuthorizationError)?.kind == .timedOut { count("authorization timed out") }
+            case .subscriptionFailed(_, let error, _) where error.kind == .refused: count("refused")
+            case .subscriptionFailed(_, let error, _) where error.kind == .timedOut: count("timed out")
+            default: break
+            }
+        }
+        if machine.authorizations.jobs.values.contains(where: { $0.phase == .queued }) { count("authorization queued") }
+        for subscription in machine.subscriptions.values { record(subscription, effects) }
+    }
+
+    private mutating func authorize(
+        _ id: AuthorizationTry,
+        _ question: AuthorizationQuestion,
+        _ machine: ClientStateMachine
+    ) {
+        if id.number > 1 { count("authorization retried") }
+        guard case .channel(let name) = question.subject else { return }
+        if machine.subscriptions[name]?.decryption?.phase == .refreshing(id.id) { count("key refresh") }
+    }
+
+    private mutating func record(_ subscription: SubscriptionStateMachine, _ effects: [Effect]) {
+        if case .awaitingSignIn = subscription.phase { count("presence waits for sign-in") }
+        if subscription.hasStartedOver { count("started over") }
+        if let held = subscription.decryption?.held, held.count > 1 { count("event held") }
+    }
+
+    /// What only the difference between before and after an input shows.
+    mutating func record(before: ClientStateMachine, after: ClientStateMachine, _ effects: [Effect]) {
+        for (name, old) in before.subscriptions {
+            guard let new = after.subscriptions[name] else { continue }
+            if !old.isWanted, new.isWanted { count("reinstated") }
+            if case .failed = old.phase, new.phase == .subscribed { count("confirmed late") }
+            guard case .refreshing? = old.decryption?.phase else { continue }
+            let isRead = effects.contains { effect in
+                if case .deliver(new.id, let event) = effect { event.event.hasPrefix("e") } else { false }
+            }
+            if isRead { count("read after a refresh") }
+        }
+    }
+
+    private mutating func count(_ what: String) { counts[what, default: 0] += 1 }
+
+    static func + (left: Coverage, right: Coverage) -> Coverage {
+        var sum = left
+        sum.counts.merge(right.counts, uniquingKeysWith: +)
+        return sum
+    }
+}

@@ -1,0 +1,90 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// The phases of a subscription, and what a phase was come to by where that matters.
+enum SubscriptionSituation: CaseIterable {
+    case absent
+    /// There is no connection yet.
+    case idle
+    case authorizing, awaitingSignIn, subscribing
+    /// The application has unsubscribed, and the server has not answered.
+    case unwanted
+    case subscribed
+    case refused, timedOut, unauthorized, unusable
+    case invalid
+
+    var phase: String {
+        switch self {
+        case .absent: "gone"
+        case .unwanted: "subscribing unwanted"
+        case .refused: "failed subscriptionRefused"
+        case .timedOut: "failed subscriptionTimedOut"
+        case .unauthorized: "failed authorizationFailed"
+        case .unusable: "failed invalidAuthorization"
+        case .idle, .authorizing, .awaitingSignIn, .subscribing, .subscribed, .invalid: "\(self)"
+        }
+    }
+
+    var isPending: Bool { self == .subscribing || self == .unwanted }
+
+    /// The only channels that wait for a sign-in are presence channels, and public ones wait for no authorization.
+    func exists(for kind: ChannelKind) -> Bool {
+        switch self {
+        case .awaitingSignIn: kind.base == .presence
+        case .authorizing, .unauthorized, .unusable: kind.requiresAuthorization
+        case .absent, .idle, .subscribing, .unwanted, .subscribed, .refused, .timedOut, .invalid: true
+        }
+    }
+
+    func name(_ channel: String) -> String { self == .invalid ? "\(channel) b" : channel }
+
+    /// The channel, in this phase, on the first connection.
+    func client(_ channel: String) -> CoreClient {
+        let name = name(channel)
+        var client = self == .idle ? CoreClient() : CoreClient.connected()
+        if self == .absent { return client }
+        if self == .awaitingSignIn { client.signIn() }
+        client.subscribe(name)
+        switch self {
+        case .absent, .idle, .authorizing, .invalid: return client
+        case .unauthorized: client.authorized(name, .failure(AuthorizationError(.refused, "no")))
+        case .unusable: client.authorized(name, .success(Authorization(auth: "")))
+        case .awaitingSignIn: client.authorized(name, .success(Authorization(auth: "key:1.1/\(name)")))
+        case .subscribing, .unwanted, .subscribed, .refused, .timedOut: client.authorized(name)
+        }
+        switch self {
+        case .unwanted: client.unsubscribe(name)
+        case .subscribed: client.received(.anySuccess(name))
+        case .refused: client.received(.refusal(name))
+        case .timedOut: client.advance(by: .seconds(10))
+        case .absent, .idle, .authorizing, .awaitingSignIn, .subscribing, .unauthorized, .unusable, .invalid: break
+        }
+        return client
+    }
+}
+
+extension Envelope {
+    /// A success as the kind of channel has it.
+    static func anySuccess(_ channel: String) -> Envelope {
+        ChannelKind(ofChannelNamed: channel).base == .presence ? .members(channel, ["1"]) : .success(channel)
+    }
+}
+
+extension CoreClient {
+    /// The phase of a channel in words.
+    func phase(of name: String) -> String {
+        guard let subscription = machine.subscriptions[name] else { return "gone" }
+        let words =
+            switch subscription.phase {
+            case .idle: "idle"
+            case .authorizing: "authorizing"
+            case .awaitingSignIn: "awaitingSignIn"
+            case .subscribing: "subscribing"
+            case .subscribed: "subscribed"
+            case .failed(let error): "failed \(error.kind)"
+            case .invalid: "invalid"
+            }
+        return words + (subscription.isWanted ? "" : " unwanted")
+    }
+}
