@@ -93,6 +93,7 @@ extension Pusher {
     }
 
     /// All that goes wrong from now on, whether anybody waits for it or not: failed attempts and lost connections,
-    /// `pusher:error`, refused subscriptions, messages that are none, data that cannot be decoded, dropped events.
+    /// `pusher:error`, subscriptions and sign-ins that fail, client events that cannot be sent, messages that are none,
+    /// data that cannot be decoded or decrypted, dropped events.
     public var errors: EventSequence<PusherClientError> { engine.errors.makeSequence() }
 }

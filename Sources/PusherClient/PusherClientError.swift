@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What this package throws, and reports where nobody waits for a result.
+/// What this package throws where it is no ``SubscriptionError``, and reports where nobody waits for a result.
 public struct PusherClientError: Error, Sendable {
     /// What kind of error it is. New codes may come with new versions: keep a `default` when you switch over them.
     public struct Code: RawRepresentable, Hashable, Sendable {

@@ -88,8 +88,8 @@ public final class PusherClientOptions: Sendable {
     ///   - limits: What may grow, and how far.
     ///   - callbackQueue: Where callbacks run. Default: the main queue.
     ///   - logger: Where the client writes its log. Default: a logger of its own, for warnings only: the first failure of an
-    ///     outage, refusals, subscriptions that fail, a client that is released while it is in use, callbacks that wait
-    ///     for a queue that does not run, and events that were dropped.
+    ///     outage, refusals, subscriptions and sign-ins that fail, events that cannot be decrypted, a client that is
+    ///     released while it is in use, callbacks that wait for a queue that does not run, and events that were dropped.
     public init(
         authMethod: AuthMethod = .noMethod,
         attemptToReturnJSONObject: Bool = true,

@@ -1,6 +1,6 @@
 import Foundation
 
-/// Decides how long to wait before the next attempt to connect.
+/// Decides how long to wait before the next attempt to connect, or to be authorized.
 ///
 /// It is asked on the client's event loop and must not block. It is not asked where the protocol leaves no choice: after
 /// a close code in 4200–4299 on a connection that held for a second (reconnect at once), after 4000 (over to TLS), and
@@ -14,25 +14,29 @@ import Foundation
 /// }
 /// ```
 public protocol RetryPolicy: Sendable {
-    /// The time to wait, or nil to give up: the client is then ``ConnectionStatus/disconnected(reason:)``.
+    /// The time to wait, or nil to give up: the client is then ``ConnectionStatus/disconnected(reason:)``, or the
+    /// authorization has failed.
     ///
-    /// A wait shorter than ``RetryContext/minimumDelay`` is made that long, and one longer than
-    /// ``PusherConnection/maxReconnectGapInSeconds`` is cut to it.
+    /// A wait shorter than ``RetryContext/minimumDelay`` is made that long, and one before an attempt to connect that is
+    /// longer than ``PusherConnection/maxReconnectGapInSeconds`` is cut to it.
     func delay(for context: RetryContext) -> Duration?
 }
 
 /// What a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Hashable, Sendable {
     /// How many attempts were made since the connection last held, for
-    /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``: 0 before the first.
+    /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``: 0 before the first. For an authorization: how often it
+    /// was asked for again.
     public var retryCount: Int
-    /// How long there has been no connection.
+    /// How long there has been no connection, or the authorization has been wanted.
     public var elapsed: Duration
-    /// Why the connection was lost, or could not be made.
+    /// Why the connection was lost, or could not be made; or why there is no authorization, whose
+    /// ``AuthorizationError`` is the cause.
     public var reason: PusherClientError
     /// The WebSocket close code, where there was one.
     public var closeCode: Int?
-    /// The least that the protocol asks for: a second after 4100–4199, else zero.
+    /// The least that the protocol asks for, a second after 4100–4199, or that the backend does, by `Retry-After`; else
+    /// zero.
     public var minimumDelay: Duration
     /// A fresh number in `0..<1`, for jitter. Using it, rather than drawing one, makes runs repeatable in tests.
     public var random: Double

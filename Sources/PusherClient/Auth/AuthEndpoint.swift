@@ -36,7 +36,8 @@ public struct AuthEndpoint: Sendable {
     /// Gives more parameters, which replace those of ``parameters`` that have the same name. Default: none.
     public var parametersProvider: ParametersProvider?
     /// How long one request may take, redirects included; nil for
-    /// ``PusherClientOptions/Timeouts-swift.struct/authorization``. Default: nil.
+    /// ``PusherClientOptions/Timeouts-swift.struct/authorization``. A longer one than that has no effect, as a whole try
+    /// ends after it, with what the providers take. Default: nil.
     public var timeout: Duration?
     /// Whether one request asks for several channels: `channel_name[]` stands in it for each, and the answer is keyed by
     /// channel, `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend has to know this form. It does not
@@ -52,7 +53,7 @@ public struct AuthEndpoint: Sendable {
     ///   - method: The HTTP method. Default: `POST`.
     ///   - headers: Header fields of each request.
     ///   - parameters: Parameters of each request, sent in this order.
-    ///   - timeout: How long one request may take; nil for the client's timeout.
+    ///   - timeout: How long one request may take; nil, or longer, for the client's timeout.
     ///   - isBatching: Whether one request asks for several channels.
     ///   - maximumBatchSize: The most channels of one request.
     ///   - headersProvider: Gives more header fields, before each request.

@@ -2,9 +2,11 @@
 ///
 /// ```swift
 /// let options = PusherClientOptions(
-///     authMethod: .endpoint("https://example.com/pusher/auth", headersProvider: { _ in
-///         ["Authorization": "Bearer \(try await session.token())"]
-///     })
+///     authMethod: .endpoint(
+///         AuthEndpoint("https://example.com/pusher/auth", headersProvider: { _ in
+///             ["Authorization": "Bearer \(try await session.token())"]
+///         })
+///     )
 /// )
 /// ```
 /// There are five cases, as in PusherSwift. What goes past them is made by static functions:
@@ -20,7 +22,7 @@ public enum AuthMethod: Sendable {
     /// Signatures made here, with the secret of the app: for tests and for servers. Whoever has an app in hand that holds
     /// the secret can read it.
     case inline(secret: String)
-    /// None: only public channels can be subscribed.
+    /// None: only public channels can be subscribed, and those that are given a ``PusherAuth``.
     case noMethod
 }
 

@@ -29,8 +29,8 @@
     ///
     /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used; a `timeoutInterval` of 60 seconds
     /// is what every `URLRequest` starts with, and means the client's own
-    /// (``PusherClientOptions/Timeouts-swift.struct/authorization``). A body without a `Content-Type` gets
-    /// `application/x-www-form-urlencoded`.
+    /// (``PusherClientOptions/Timeouts-swift.struct/authorization``), which a longer one does not lengthen. A body without
+    /// a `Content-Type` gets `application/x-www-form-urlencoded`.
     ///
     /// - Returns: The request, or nil where none can be made: the subscription fails then. The default gives nil.
     func requestFor(socketID: String, channelName: String) -> URLRequest?

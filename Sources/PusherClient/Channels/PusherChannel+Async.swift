@@ -25,7 +25,8 @@ extension PusherChannel {
     }
 
     /// Every event of the channel from now on, also those that the client itself makes: `pusher:subscription_succeeded`,
-    /// `pusher:subscription_error`, `pusher:subscription_count`. It ends when the channel is unsubscribed.
+    /// `pusher:subscription_error`, `pusher:subscription_count`, `pusher:member_added`, `pusher:member_removed`. It
+    /// ends when the channel is unsubscribed.
     public var events: EventSequence<PusherEvent> { sinks.makeSequence(nil) }
 
     /// Every event of that name from now on.

@@ -43,8 +43,9 @@ extension PusherChannel {
     ///   - data: The data, written as JSON.
     ///   - encoder: What writes it.
     /// - Throws: ``PusherClientError`` where the channel is not subscribed at this moment, is public or encrypted, the
-    ///   name does not begin with `client-`, the data is too long, or too many events wait; where the connection is lost
-    ///   before it was written; `CancellationError` where the task is cancelled, which takes an event back that waits.
+    ///   name does not begin with `client-`, the data cannot be written as JSON or is too long, too many events wait, or
+    ///   the channel is unsubscribed; where the connection is lost before it was written; `CancellationError` where the
+    ///   task is cancelled, which takes an event back that waits.
     public func send(
         _ eventName: String,
         data: some Encodable & Sendable,
