@@ -30,7 +30,10 @@ public final class Pusher: Sendable {
     public convenience init(key: String, options: PusherClientOptions = PusherClientOptions()) {
         let transport = WebSocketTransport(options)
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
-        let requester = AsyncHTTPRequester(tls: options.tls)
+        let requester = AsyncHTTPRequester(
+            tls: options.tls,
+            maximumConnections: options.limits.authorizationsAtOnce
+        )
         self.init(
             key: key,
             options: options,

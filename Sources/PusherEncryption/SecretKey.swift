@@ -1,7 +1,8 @@
 import CSodium
 import Foundation
 
-/// A key of 32 bytes in memory that is never written to the disk and is wiped when the last reference goes.
+/// A key of 32 bytes, in memory that is guarded, locked where the system's limits allow it, and wiped when the last
+/// reference goes.
 package final class SecretKey: Sendable {
     package static let size = Int(crypto_secretbox_KEYBYTES)
 

@@ -36,7 +36,7 @@ extension String {
     }
 
     /// The string that a token stands for.
-    init(unescaping bytes: Span<UInt8>, _ token: JSONScanner.StringToken) {
+    package init(unescaping bytes: Span<UInt8>, _ token: JSONScanner.StringToken) {
         guard token.hasEscapes else {
             self.init(copying: bytes, token.range)
             return

@@ -19,7 +19,7 @@ extension PusherChannel {
         let encoding = engine.options.clientEventEncoding
         let payload = Result { () throws(PusherClientError) in
             try check(eventName)
-            return try check(ClientEventData.payload(of: data, encoding), of: eventName)
+            return try makePayload(of: eventName) { try ClientEventData.payload(of: data, encoding) }
         }
         engine.step { state, now in
             switch payload {
@@ -53,7 +53,7 @@ extension PusherChannel {
     ) async throws {
         try check(eventName)
         let encoding = engine.options.clientEventEncoding
-        let payload = try check(ClientEventData.payload(of: data, encoder, encoding), of: eventName)
+        let payload = try makePayload(of: eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
         _ = try await engine.wait { [name, id] machine, waiter, now, effects in
             machine.send(eventName, payload, on: name, id, waiter: waiter, now: now, into: &effects)
         }
@@ -83,18 +83,22 @@ extension PusherChannel {
         )
     }
 
-    private func check(
-        _ payload: Envelope.Payload?,
-        of eventName: String
+    private func makePayload(
+        of eventName: String,
+        _ encode: () throws -> Envelope.Payload
     ) throws(PusherClientError) -> Envelope.Payload {
-        guard let payload, let text = payload.text else {
+        let payload: Envelope.Payload
+        do {
+            payload = try encode()
+        } catch {
             throw PusherClientError(
                 .invalidClientEventData,
                 "the client event \(eventName) was not sent: its data is not what JSON can hold",
-                channelName: name
+                channelName: name,
+                cause: error
             )
         }
-        let (size, limit) = (text.utf8.count, engine.limits.clientEventSize)
+        let (size, limit) = (payload.text?.utf8.count ?? 0, engine.limits.clientEventSize)
         guard size <= limit else {
             throw PusherClientError(
                 .clientEventTooBig,
@@ -108,16 +112,18 @@ extension PusherChannel {
 
 /// The data of a client event as it goes out.
 enum ClientEventData {
-    /// Nil where JSON cannot hold it.
-    static func payload(of data: Any, _ encoding: PusherClientOptions.ClientEventEncoding) -> Envelope.Payload? {
+    static func payload(
+        of data: Any,
+        _ encoding: PusherClientOptions.ClientEventEncoding
+    ) throws -> Envelope.Payload {
         if case .string = encoding, let text = data as? String { return .string(text) }
         // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
         guard JSONSerialization.isValidJSONObject([data]) else {
-            guard let value = data as? any Encodable else { return nil }
-            return payload(of: value, JSONEncoder(), encoding)
+            guard let value = data as? any Encodable else { throw CocoaError(.propertyListWriteInvalid) }
+            return try payload(of: value, JSONEncoder(), encoding)
         }
         let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
-        guard let bytes = try? JSONSerialization.data(withJSONObject: [data], options: options) else { return nil }
+        let bytes = try JSONSerialization.data(withJSONObject: [data], options: options)
         return payload(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self), encoding)
     }
 
@@ -125,10 +131,9 @@ enum ClientEventData {
         of data: some Encodable,
         _ encoder: JSONEncoder,
         _ encoding: PusherClientOptions.ClientEventEncoding
-    ) -> Envelope.Payload? {
+    ) throws -> Envelope.Payload {
         if case .string = encoding, let text = data as? String { return .string(text) }
-        guard let bytes = try? encoder.encode(data) else { return nil }
-        return payload(String(decoding: bytes, as: UTF8.self), encoding)
+        return payload(String(decoding: try encoder.encode(data), as: UTF8.self), encoding)
     }
 
     private static func payload(

@@ -144,7 +144,7 @@ extension ClientStateMachine {
     /// The longest signature that is sent on.
     private static let maximumAuthLength = 1_024
     /// The longest `channel_data` or `user_data` that is sent on.
-    static let maximumDataLength = 102_400
+    static let maximumDataLength = 100_000
 
     static func checkAuth(_ auth: String, _ name: String) throws(SubscriptionError) {
         if let problem = problem(withAuth: auth) {

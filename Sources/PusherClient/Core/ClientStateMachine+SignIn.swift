@@ -91,6 +91,15 @@ extension ClientStateMachine {
         effects.append(.signedIn(user, envelope))
         for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .done)) }
         endWaitingForSignIn(now: now, into: &effects)
+        retryNameless(now: now, into: &effects)
+    }
+
+    /// Presence channels that failed because nobody was signed in can be subscribed now.
+    private mutating func retryNameless(now: Instant, into effects: inout [Effect]) {
+        for subscription in wantedSubscriptions where subscription.roster != nil {
+            guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
+            beginSubscription(to: subscription.name, now: now, into: &effects)
+        }
     }
 
     /// The server did not answer in time.

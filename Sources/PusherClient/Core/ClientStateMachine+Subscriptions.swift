@@ -42,8 +42,9 @@ extension ClientStateMachine {
 
     /// A channel object that never was one of a subscription.
     package mutating func refuseChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
-        effects.append(.report(error.clientError))
-        return ChannelID(rawValue: nextSerial())
+        let id = ChannelID(rawValue: nextSerial())
+        effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
+        return id
     }
 
     /// Hands over an authorization that the application made, for the connection that stands, or else for the next one.

@@ -148,15 +148,11 @@ extension ClientEngine {
     }
 
     private func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
-        guard let channel = channel(id) else { return }
-        logger.warning(
-            "Subscription failed",
-            metadata: ["pusher.channel": "\(channel.name)", "pusher.error": "\(error)"]
-        )
-        debug("subscription to \(channel.name) failed: \(error.message)")
+        let name = error.channelName
+        logger.warning("Subscription failed", metadata: ["pusher.channel": "\(name)", "pusher.error": "\(error)"])
+        debug("subscription to \(name) failed: \(error.message)")
         errors.send(error.clientError)
         deliver(envelope, to: id, subscriptionError: error)
-        let name = channel.name
         notify(keep: .all) { delegate in
             delegate.failedToSubscribeToChannel(
                 name: name,

@@ -18,7 +18,13 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let tls: TLSOptions
     private let state = NIOLockedValueBox(State.unused)
 
-    package init(tls: TLSOptions) { self.tls = tls }
+    private let maximumConnections: Int
+
+    /// - Parameter maximumConnections: To one host, at once.
+    package init(tls: TLSOptions, maximumConnections: Int = 16) {
+        self.tls = tls
+        self.maximumConnections = maximumConnections
+    }
 
     deinit { shutdown() }
 
@@ -60,7 +66,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             case .unused:
                 let client = HTTPClient(
                     eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                    configuration: try Self.configuration(tls)
+                    configuration: try Self.configuration(tls, maximumConnections)
                 )
                 state = .running(client)
                 return client
@@ -68,7 +74,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
     }
 
-    private static func configuration(_ tls: TLSOptions) throws -> HTTPClient.Configuration {
+    private static func configuration(_ tls: TLSOptions, _ maximumConnections: Int) throws -> HTTPClient.Configuration {
         let tlsConfiguration: TLSConfiguration
         do throws(PusherClientError) {
             tlsConfiguration = try tls.makeConfiguration()
@@ -83,7 +89,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         // The one who asks decides about another try, and counts it.
         configuration.connectionPool.retryConnectionEstablishment = false
         // So many requests are under way at once by default; none shall wait, its time running, for another's connection.
-        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = 16
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
         return configuration
     }
 

@@ -1,5 +1,6 @@
 extension PusherTestServer {
-    /// An HTTP request as the server received it: the one that opens a WebSocket, or one to the REST API.
+    /// An HTTP request as the server received it: the one that opens a WebSocket, one to the REST API, or
+    /// one to an authorization endpoint.
     public struct Request: Hashable, Sendable {
         /// One header field.
         public struct Header: Hashable, Sendable {

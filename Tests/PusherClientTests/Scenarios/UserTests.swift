@@ -137,6 +137,13 @@ struct UserTests {
         }
         #expect(error?.kind == .invalidAuthorization)
         #expect(error?.message.contains("channel_data") == true)
+        // Signed in too late, it is tried again by itself.
+        let late = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))
+        let room = late.subscribeToPresenceChannel(channelName: "presence-room")
+        late.connect()
+        await world.runUntil { room.subscription.map { if case .failed = $0.phase { true } else { false } } == true }
+        late.signIn()
+        await world.runUntil { room.subscribed }
     }
 
     @Test("a user whose connections are terminated is told so and not connected again")

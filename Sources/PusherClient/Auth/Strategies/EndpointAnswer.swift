@@ -5,7 +5,7 @@ struct EndpointAnswer {
     /// In bytes. Signatures have about 90, shared secrets 44.
     static let maximumAuthSize = 1_024
     /// In bytes. What servers take is less.
-    static let maximumDataSize = 100_000
+    static let maximumDataSize = ClientStateMachine.maximumDataLength
 
     let response: HTTPResponse
     let url: String

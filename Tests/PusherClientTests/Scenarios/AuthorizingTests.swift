@@ -5,7 +5,7 @@ import Testing
 @testable import PusherClient
 
 @Suite("Authorizing channels", .timeLimit(.minutes(5)))
-struct AuthorizationTests {
+struct AuthorizingTests {
     let world = VirtualWorld()
 
     private var subscribes: [String] { world.server.receivedMessages().filter { $0.contains("pusher:subscribe") } }

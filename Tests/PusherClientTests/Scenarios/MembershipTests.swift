@@ -4,7 +4,7 @@ import Testing
 @testable import PusherClient
 
 @Suite("Presence channels", .timeLimit(.minutes(5)))
-struct PresenceTests {
+struct MembershipTests {
     let world = VirtualWorld()
 
     /// A client whose user is on `presence-room`.

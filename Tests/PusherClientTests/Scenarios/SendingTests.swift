@@ -4,7 +4,7 @@ import Testing
 @testable import PusherClient
 
 @Suite("Client events", .timeLimit(.minutes(5)))
-struct ClientEventTests {
+struct SendingTests {
     let world = VirtualWorld()
 
     private var sent: [String] { world.server.receivedMessages().filter { $0.contains(#""event":"client-"#) } }
