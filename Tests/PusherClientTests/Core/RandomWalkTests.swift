@@ -13,7 +13,7 @@ struct RandomWalkTests {
             return try await group.reduce(Coverage(), +)
         }
         // A walk that never comes far shows nothing.
-        let missing = Coverage.required.subtracting(coverage.counts.keys)
+        let missing = Coverage.required.filter { coverage.counts[$0, default: 0] < 10 }
         #expect(missing == [], "\(coverage.counts)")
     }
 
@@ -28,7 +28,7 @@ struct RandomWalkTests {
         }
         walk.end()
         if let report = walk.failure { Issue.record("\(report)") }
-        #expect(walk.attemptCount > 500 && walk.connectionCount > 200)
+        #expect(walk.attemptCount > 200 && walk.connectionCount > 50)
         return walk.coverage
     }
 }

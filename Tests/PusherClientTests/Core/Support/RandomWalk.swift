@@ -58,6 +58,8 @@ struct RandomWalk {
     // MARK: Steps
 
     mutating func step() {
+        // Every second walk is a calm one: what takes several answers to come to is seldom come to in a storm.
+        if seed.isMultiple(of: 2), generator.oneIn(2) { return help() }
         switch Int.random(in: 0..<100, using: &generator) {
         case 0..<5: input("connect") { $0.connect(now: $1, into: &$2) }
         case 5..<7: input("disconnect") { $0.disconnect(now: $1, into: &$2) }
@@ -81,6 +83,15 @@ struct RandomWalk {
             pass(.milliseconds(Int.random(in: 0..<longest, using: &generator)))
         case 92..<93: now += .seconds(Int.random(in: 0..<600, using: &generator))
         default: wait()
+        }
+    }
+
+    private mutating func help() {
+        switch Int.random(in: 0..<10, using: &generator) {
+        case 0..<3: authorize()
+        case 3..<6: answer()
+        case 6..<8: receive(message())
+        default: receiveSecret()
         }
     }
 
