@@ -97,7 +97,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) throws(SubscriptionError) {
         guard var subscription = subscriptions[name] else { return }
-        try Self.checkAuth(authorization.auth, name)
+        try Self.check(authorization, name)
         if subscription.decryption != nil {
             let key = try Self.key(of: authorization, name)
             subscriptions[name] = subscription
@@ -146,8 +146,8 @@ extension ClientStateMachine {
     /// The longest `channel_data` or `user_data` that is sent on.
     static let maximumDataLength = 100_000
 
-    static func checkAuth(_ auth: String, _ name: String) throws(SubscriptionError) {
-        if let problem = problem(withAuth: auth) {
+    private static func check(_ authorization: Authorization, _ name: String) throws(SubscriptionError) {
+        if let problem = problem(withAuth: authorization.auth) ?? problem(withData: authorization.data) {
             throw SubscriptionError(
                 .invalidAuthorization,
                 channelName: name,
@@ -162,11 +162,14 @@ extension ClientStateMachine {
         return nil
     }
 
+    private static func problem(withData data: String?) -> String? {
+        guard let data, data.utf8.count > maximumDataLength else { return nil }
+        return "its channel_data has more than \(maximumDataLength) bytes"
+    }
+
     private static func userID(of data: String, _ name: String) throws(SubscriptionError) -> String {
         let problem: String
-        if data.utf8.count > maximumDataLength {
-            problem = "has more than \(maximumDataLength) bytes"
-        } else if let value = JSONValue(parsing: data), value.object != nil {
+        if let value = JSONValue(parsing: data), value.object != nil {
             if let id = value["user_id"]?.identifier, !id.isEmpty { return id }
             problem = "has no user_id that is a string or a number"
         } else {

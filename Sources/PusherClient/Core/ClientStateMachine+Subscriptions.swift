@@ -24,7 +24,10 @@ extension ClientStateMachine {
                 subscription.reinstate(as: ChannelID(rawValue: nextSerial()))
                 subscriptions[name] = subscription
             }
-            if let auth { setAuthorization(auth, of: name, subscription.id) }
+            if let auth {
+                setAuthorization(auth, of: name, subscription.id)
+                preferOwnAuthorization(of: name, into: &effects)
+            }
             beginSubscription(to: name, now: now, into: &effects)
             return SubscribeResult(id: subscription.id, isNew: isNew)
         }
@@ -38,6 +41,19 @@ extension ClientStateMachine {
             beginSubscription(to: name, now: now, into: &effects)
         }
         return SubscribeResult(id: id, isNew: true)
+    }
+
+    /// The application has an authorization by itself: another one is not waited for.
+    private mutating func preferOwnAuthorization(of name: String, into effects: inout [Effect]) {
+        switch subscriptions[name]?.phase {
+        case .authorizing(let id):
+            authorizations.cancel(id, configuration, into: &effects)
+            subscriptions[name]?.phase = .idle
+        case .awaitingSignIn:
+            subscriptions[name]?.phase = .idle
+        case nil, .idle, .subscribing, .subscribed, .failed, .invalid:
+            break
+        }
     }
 
     /// A channel object that never was one of a subscription.

@@ -71,12 +71,16 @@ package struct PresenceRoster: Hashable, Sendable {
         )
     }
 
+    /// No channel of a server that means well has more members, and a list has to have an end.
+    package static let maximumCount = 100_000
+
     /// True where the member was not there before.
     package mutating func add(_ member: PresenceMember) -> Bool {
         if let index = list.firstIndex(where: { $0.id == member.id }) {
             list[index] = member
             return false
         }
+        guard list.count < Self.maximumCount else { return false }
         list.append(member)
         return true
     }

@@ -74,7 +74,9 @@ package struct SignInStateMachine: Hashable, Sendable {
     /// The server tells of users who came or went.
     package mutating func watched(_ name: String, _ ids: [String]) {
         switch name {
-        case EventName.online: online.formUnion(ids)
+        case EventName.online:
+            // A watchlist has a hundred; what a server makes up beyond reason is not kept.
+            if online.count + ids.count <= PresenceRoster.maximumCount { online.formUnion(ids) }
         case EventName.offline: online.subtract(ids)
         default: break
         }

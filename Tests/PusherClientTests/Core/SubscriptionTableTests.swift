@@ -75,6 +75,7 @@ struct SubscriptionTableTests {
         ],
         .idle: [.unsubscribe: "gone, retired x", .reconnect: "{begin 1}"],
         .authorizing: [
+            .subscribeWithOwnAuthorization: "subscribing, forget the authorization, send 1 subscribe x",
             .unsubscribe: "gone, retired x, forget the authorization",
             .authorized: "subscribing, send 1 subscribe x",
             .authorizationFailed: "failed authorizationFailed, failed x authorizationFailed",
@@ -85,6 +86,7 @@ struct SubscriptionTableTests {
         ],
         // What is being authorized is the user.
         .awaitingSignIn: [
+            .subscribeWithOwnAuthorization: "subscribing, send 1 subscribe x",
             .unsubscribe: "gone, retired x", .authorizationTimer: "awaitingSignIn, forget the authorization",
             .loss: "idle, forget the authorization", .disconnect: "idle, forget the authorization",
             .reconnect: "authorizing, forget the authorization, authorize the user for 2.1, {ask 2}",
