@@ -239,10 +239,17 @@ public final class Pusher: Sendable {
     /// ``PusherClientOptions/userAuthMethod``. Where the user is signed in already it does nothing.
     ///
     /// What goes wrong is reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome, use
-    /// ``signedIn()``. The protocol has no way to sign out but to ``disconnect()``; and the next connection signs in
-    /// again.
+    /// ``signedIn()``; to be nobody again, ``signOut()``.
     public func signIn() {
         engine.step { state, now in state.machine.signIn(now: now, into: &state.pending) }
+    }
+
+    /// Signs nobody in any more: ``PusherUser/userId`` is nil, and no event comes to ``user``.
+    ///
+    /// The protocol has no message for this. For the server, the connection that stands stays that of the user until it
+    /// ends: to sign in as somebody else, ``disconnect()`` and ``connect()`` in between.
+    public func signOut() {
+        engine.step { state, now in state.machine.signOut(now: now, into: &state.pending) }
     }
 
     // MARK: Events of all channels

@@ -151,8 +151,19 @@ extension PusherClientError: CustomStringConvertible {
         if let channelName, !message.contains(channelName) { text += " (channel \(channelName))" }
         if let serverCode { text += " (server code \(serverCode))" }
         // A cause of this package's own is mostly told in the message.
-        if let cause, !message.hasSuffix((cause as? PusherClientError)?.message ?? "\(cause)") { text += " [\(cause)]" }
+        if let cause, !message.hasSuffix(Self.message(of: cause)) { text += " [\(cause)]" }
         return text
+    }
+}
+
+extension PusherClientError {
+    private static func message(of cause: any Error) -> String {
+        switch cause {
+        case let error as PusherClientError: error.message
+        case let error as SubscriptionError: error.message
+        case let error as AuthorizationError: error.message
+        default: "\(cause)"
+        }
     }
 }
 

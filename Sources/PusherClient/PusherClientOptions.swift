@@ -3,7 +3,7 @@ public import Foundation
 public import Logging
 import NIOConcurrencyHelpers
 
-/// How a ``Pusher`` connects and behaves. But for ``authMethod`` the options do not change once they are made.
+/// How a ``Pusher`` connects and behaves. But for ``authMethod`` and ``userAuthMethod`` the options do not change once they are made.
 ///
 /// Values that cannot be used do not trap: the client that gets them makes no attempt, and `connected()` and the
 /// delegate say what is wrong with which.
@@ -11,16 +11,31 @@ public final class PusherClientOptions: Sendable {
     /// How private, presence and encrypted channels are authorized. It can be changed at any time; authorizations that
     /// are begun after it use the new one.
     public var authMethod: AuthMethod {
-        get { authMethodBox.withLockedValue { $0 } }
-        set {
-            // The old one is released outside the lock: what it owns may call back.
-            _ = authMethodBox.withLockedValue { method in
-                defer { method = newValue }
-                return method
-            }
+        get { methods.withLockedValue { $0.channels } }
+        set { replace(\.channels, with: newValue) }
+    }
+
+    /// How ``Pusher/signIn()`` finds out who the user is. It can be changed at any time; sign-ins that are begun after it
+    /// use the new one.
+    public var userAuthMethod: UserAuthMethod {
+        get { methods.withLockedValue { $0.user } }
+        set { replace(\.user, with: newValue) }
+    }
+
+    private struct Methods: Sendable {
+        var channels: AuthMethod
+        var user: UserAuthMethod
+    }
+
+    private let methods: NIOLockedValueBox<Methods>
+
+    private func replace<Value>(_ path: WritableKeyPath<Methods, Value>, with value: Value) {
+        // The old one is released outside the lock: what it owns may call back.
+        _ = methods.withLockedValue { methods in
+            defer { methods[keyPath: path] = value }
+            return methods[keyPath: path]
         }
     }
-    private let authMethodBox: NIOLockedValueBox<AuthMethod>
 
     /// Whether a lost connection is made again. Where it is false, no loss of any kind leads to an attempt.
     public let autoReconnect: Bool
@@ -39,8 +54,6 @@ public final class PusherClientOptions: Sendable {
     /// Of no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
     public let attemptToReturnJSONObject: Bool
 
-    /// How ``Pusher/signIn()`` finds out who the user is.
-    public let userAuthMethod: UserAuthMethod
     /// How long things may take.
     public let timeouts: Timeouts
     /// When to try to connect again.
@@ -111,8 +124,7 @@ public final class PusherClientOptions: Sendable {
         callbackQueue: CallbackQueue = .main,
         logger: Logger? = nil
     ) {
-        authMethodBox = NIOLockedValueBox(authMethod)
-        self.userAuthMethod = userAuthMethod
+        methods = NIOLockedValueBox(Methods(channels: authMethod, user: userAuthMethod))
         self.authorizationRetryPolicy = authorizationRetryPolicy
         self.clientEventEncoding = clientEventEncoding
         self.attemptToReturnJSONObject = attemptToReturnJSONObject

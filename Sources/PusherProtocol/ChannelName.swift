@@ -64,7 +64,8 @@ package struct ChannelName: Hashable, Sendable {
         self.kind = ChannelKind(ofChannelNamed: name)
     }
 
-    private static func isAllowed(_ byte: UInt8) -> Bool {
+    /// True for the bytes that a name may have.
+    package static func isAllowed(_ byte: UInt8) -> Bool {
         switch byte {
         case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
             UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "_"), UInt8(ascii: "-"), UInt8(ascii: "="),

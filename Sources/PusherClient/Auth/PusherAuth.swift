@@ -18,11 +18,13 @@ public final class PusherAuth: Sendable {
 }
 
 extension PusherAuth: Hashable {
-    /// Authorizations are equal where they are the same object.
-    public static func == (left: PusherAuth, right: PusherAuth) -> Bool { left === right }
+    /// Authorizations are equal where their members are.
+    public static func == (left: PusherAuth, right: PusherAuth) -> Bool {
+        left.auth == right.auth && left.channelData == right.channelData && left.sharedSecret == right.sharedSecret
+    }
 
-    /// Hashes the object's identity.
-    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+    /// Hashes the signature.
+    public func hash(into hasher: inout Hasher) { hasher.combine(auth) }
 }
 
 extension PusherAuth: CustomStringConvertible, CustomReflectable {

@@ -51,6 +51,9 @@ extension PusherChannel {
 
     /// Says when the cache of a cache channel is empty: the current state has to be fetched from elsewhere.
     public var cacheMisses: EventSequence<CacheMiss> { cacheMissed.makeSequence() }
+
+    /// The events of an encrypted channel that could not be decrypted, from now on.
+    public var decryptionFailures: EventSequence<DecryptionFailure> { undecryptable.makeSequence() }
 }
 
 /// The decoded data of events, one after the other. Ends as ``EventSequence`` does.

@@ -19,12 +19,14 @@ public class PusherChannel: @unchecked Sendable {
     let sinks: SinkRegistry
     let resubscribed: Broadcast<Resubscription>
     let cacheMissed: Broadcast<CacheMiss>
+    let undecryptable: Broadcast<DecryptionFailure>
     private let closures: NIOLockedValueBox<Closures>
 
     private struct Closures: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
         var onResubscribed: (@Sendable (Resubscription) -> Void)?
         var onCacheMiss: (@Sendable () -> Void)?
+        var onDecryptionFailure: (@Sendable (DecryptionFailure) -> Void)?
     }
 
     init(
@@ -39,6 +41,7 @@ public class PusherChannel: @unchecked Sendable {
         sinks = SinkRegistry(sequenceLimit: engine.limits.sequenceBuffer)
         resubscribed = Broadcast(limit: engine.limits.sequenceBuffer)
         cacheMissed = Broadcast(limit: engine.limits.sequenceBuffer)
+        undecryptable = Broadcast(limit: engine.limits.sequenceBuffer)
         closures = NIOLockedValueBox(Closures(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
@@ -77,6 +80,13 @@ public class PusherChannel: @unchecked Sendable {
     public var onCacheMiss: (@Sendable () -> Void)? {
         get { closures.withLockedValue { $0.onCacheMiss } }
         set { replace(\.onCacheMiss, with: newValue) }
+    }
+
+    /// Called on the callback queue with each event of an encrypted channel that could not be decrypted, also with the
+    /// key asked for anew.
+    public var onDecryptionFailure: (@Sendable (DecryptionFailure) -> Void)? {
+        get { closures.withLockedValue { $0.onDecryptionFailure } }
+        set { replace(\.onDecryptionFailure, with: newValue) }
     }
 
     /// Called on the callback queue when the channel is subscribed again after a loss: what happened meanwhile was not
@@ -150,9 +160,11 @@ public class PusherChannel: @unchecked Sendable {
         sinks.finish()
         resubscribed.finish()
         cacheMissed.finish()
+        undecryptable.finish()
         onSubscriptionCountChanged = nil
         onResubscribed = nil
         onCacheMiss = nil
+        onDecryptionFailure = nil
     }
 
     private func replace<Value>(_ path: WritableKeyPath<Closures, Value>, with value: Value) {
@@ -184,6 +196,16 @@ public struct Resubscription: Hashable, Sendable {
 public struct CacheMiss: Hashable, Sendable {
     /// The channel.
     public let channelName: String
+}
+
+/// An event of an encrypted channel could not be decrypted, and was given up.
+public struct DecryptionFailure: Hashable, Sendable {
+    /// The channel.
+    public let channelName: String
+    /// The event.
+    public let eventName: String
+    /// Why: its code is ``PusherClientError/Code/decryptionFailed``.
+    public let error: PusherClientError
 }
 
 /// What a channel's name says about it, in PusherSwift's terms.

@@ -43,21 +43,17 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     }
 
     package private(set) var jobs: [AuthorizationID: Job] = [:]
-    /// Those that are queued, in order.
+    /// Those that are queued, in order, from `head` on; some may have been cancelled since.
     private var queue: [AuthorizationID] = []
+    private var head = 0
     private var asking = 0
+    private var timers: [TimerID: AuthorizationID] = [:]
+    private var questions: [RetryQuestionID: AuthorizationID] = [:]
     private var serial: UInt64 = 0
 
     package init() {}
 
     package var isEmpty: Bool { jobs.isEmpty }
-
-    /// True where one waits before it is asked for again.
-    package var isPausing: Bool {
-        jobs.values.contains { job in
-            if case .pausing = job.phase { true } else { false }
-        }
-    }
 
     package mutating func begin(
         _ question: AuthorizationQuestion,
@@ -73,26 +69,26 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         return id
     }
 
-    /// Nobody wants the answer any more.
-    package mutating func cancel(
-        _ id: AuthorizationID,
-        _ configuration: CoreConfiguration,
-        into effects: inout [Effect]
-    ) {
-        end(id, into: &effects)
-        askNext(configuration, into: &effects)
-    }
+    /// Nobody wants the answer any more. ``askNext(_:into:)`` is to follow.
+    package mutating func cancel(_ id: AuthorizationID, into effects: inout [Effect]) { end(id, into: &effects) }
 
     /// The connection is gone: no answer can be used.
     package mutating func cancelAll(into effects: inout [Effect]) {
         for id in jobs.keys.sorted() { end(id, into: &effects) }
+        queue = []
+        head = 0
     }
 
-    /// More may be asked at once than before.
+    /// Asks for those whose turn has come.
     package mutating func askNext(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
-        while asking < max(configuration.authorizationsAtOnce, 1), let id = queue.first {
-            queue.removeFirst()
-            ask(id, configuration, into: &effects)
+        while asking < max(configuration.authorizationsAtOnce, 1), head < queue.count {
+            let id = queue[head]
+            head += 1
+            if jobs[id]?.phase == .queued { ask(id, configuration, into: &effects) }
+        }
+        if head == queue.count {
+            queue.removeAll(keepingCapacity: true)
+            head = 0
         }
     }
 
@@ -106,6 +102,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         guard case .asking(let timer)? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number else {
             return nil
         }
+        timers[timer] = nil
         effects.append(.cancel(timer))
         return settle(answered.id, result, configuration, now: now, into: &effects)
     }
@@ -116,25 +113,23 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) -> Outcome? {
-        for (id, job) in jobs {
-            switch job.phase {
-            case .asking(timer):
-                effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
-                let error = AuthorizationError(
-                    .timedOut,
-                    "no authorization came within \(configuration.timeouts.authorization)",
-                    recovery: .retry(after: .zero)
-                )
-                return settle(id, .failure(error), configuration, now: now, into: &effects)
-            case .pausing(timer):
-                enqueue(id)
-                askNext(configuration, into: &effects)
-                return nil
-            case .queued, .asking, .deciding, .pausing:
-                break
-            }
+        guard let id = timers.removeValue(forKey: timer), let job = jobs[id] else { return nil }
+        switch job.phase {
+        case .asking:
+            effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
+            let error = AuthorizationError(
+                .timedOut,
+                "no authorization came within \(configuration.timeouts.authorization)",
+                recovery: .retry(after: .zero)
+            )
+            return settle(id, .failure(error), configuration, now: now, into: &effects)
+        case .pausing:
+            enqueue(id)
+            askNext(configuration, into: &effects)
+            return nil
+        case .queued, .deciding:
+            return nil
         }
-        return nil
     }
 
     package mutating func retryDecided(
@@ -143,14 +138,13 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         _ configuration: CoreConfiguration,
         into effects: inout [Effect]
     ) -> Outcome? {
-        for (id, job) in jobs {
-            guard case .deciding(question, let error) = job.phase else { continue }
-            guard let delay else { return finish(id, .failure(error), configuration, into: &effects) }
-            let timer = TimerID(.authorization, nextSerial())
-            jobs[id]?.phase = .pausing(timer: timer)
-            effects.append(.schedule(timer, after: max(delay, error.earliestRetry, .zero)))
+        guard let id = questions.removeValue(forKey: question), case .deciding(_, let error)? = jobs[id]?.phase else {
             return nil
         }
+        guard let delay else { return finish(id, .failure(error), configuration, into: &effects) }
+        let timer = makeTimer(of: id)
+        jobs[id]?.phase = .pausing(timer: timer)
+        effects.append(.schedule(timer, after: max(delay, error.earliestRetry, .zero)))
         return nil
     }
 
@@ -163,7 +157,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     ) {
         guard var job = jobs[id] else { return }
         job.number += 1
-        let timer = TimerID(.authorization, nextSerial())
+        let timer = makeTimer(of: id)
         job.phase = .asking(timer: timer)
         jobs[id] = job
         asking += 1
@@ -192,6 +186,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             return nil
         case .retry where job.countedTries < job.maximumTries:
             let question = RetryQuestionID(.authorization, nextSerial())
+            questions[question] = id
             job.phase = .deciding(question, error)
             jobs[id] = job
             let context = RetryContext(
@@ -228,16 +223,24 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         guard let job = jobs.removeValue(forKey: id) else { return }
         switch job.phase {
         case .queued:
-            queue.removeAll { $0 == id }
+            break
         case .asking(let timer):
             asking -= 1
+            timers[timer] = nil
             effects.append(.cancel(timer))
             effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
-        case .deciding:
-            break
+        case .deciding(let question, _):
+            questions[question] = nil
         case .pausing(let timer):
+            timers[timer] = nil
             effects.append(.cancel(timer))
         }
+    }
+
+    private mutating func makeTimer(of id: AuthorizationID) -> TimerID {
+        let timer = TimerID(.authorization, nextSerial())
+        timers[timer] = id
+        return timer
     }
 
     private mutating func nextSerial() -> UInt64 {

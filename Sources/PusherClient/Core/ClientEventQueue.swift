@@ -4,6 +4,7 @@ package import PusherProtocol
 package struct ClientEventQueue: Hashable, Sendable {
     package struct Item: Hashable, Sendable {
         package var channel: ChannelID
+        package var name: String
         package var envelope: Envelope
         /// The call that waits for it to be written.
         package var waiter: WaiterID?
@@ -11,68 +12,96 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     private struct Sent: Hashable, Sendable {
         var time: Instant
-        var channel: ChannelID
+        var name: String
     }
 
-    /// Oldest first, of all channels.
-    package private(set) var items: [Item] = []
+    /// Those of channels that are not subscribed, oldest first.
+    private var waiting: [ChannelID: [Item]] = [:]
+    /// Those that the limit holds back, oldest first.
+    private var ready: [Item] = []
+    private var counts: [ChannelID: Int] = [:]
     /// When the newest were sent on this connection, and on which channel; as many as the limit looks at.
     private var sent: [Sent] = []
     package var timer: TimerID?
 
     package init() {}
 
-    package func count(of channel: ChannelID) -> Int { items.count { $0.channel == channel } }
+    package var isEmpty: Bool { counts.isEmpty }
 
-    package mutating func append(_ item: Item) { items.append(item) }
+    package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
 
-    /// The items that may go out now, in order; and after what time others may.
-    package mutating func next(
-        limit: Int?,
-        now: Instant,
-        isSubscribed: (ChannelID) -> Bool
-    ) -> (items: [Item], wait: Duration?) {
-        guard !items.isEmpty else { return ([], nil) }
-        var (ready, rest): ([Item], [Item]) = ([], [])
-        var wait: Duration?
-        sent.removeAll { now - $0.time >= Self.period }
-        for item in items {
-            if !isSubscribed(item.channel) {
-                rest.append(item)
-            } else if let limit, sent.count >= max(limit, 1) {
-                rest.append(item)
-                if let first = sent.first { wait = Self.period - (now - first.time) }
-            } else {
-                sent.append(Sent(time: now, channel: item.channel))
-                if limit == nil, sent.count > Self.remembered { sent.removeFirst() }
-                ready.append(item)
-            }
-        }
-        items = rest
-        return (ready, wait)
+    package mutating func append(_ item: Item, isReady: Bool) {
+        counts[item.channel, default: 0] += 1
+        if isReady { ready.append(item) } else { waiting[item.channel, default: []].append(item) }
     }
 
-    /// The server's limit counts by the second.
-    private static let period = Duration.seconds(1)
+    /// The events of a channel that is subscribed now may go out. True where there are any.
+    package mutating func channelSubscribed(_ channel: ChannelID) -> Bool {
+        guard let items = waiting.removeValue(forKey: channel) else { return false }
+        ready += items
+        return true
+    }
+
+    /// The items that go out now, in order; and after what time others may.
+    package mutating func next(limit: Int?, now: Instant) -> (items: [Item], wait: Duration?) {
+        guard !ready.isEmpty else { return ([], nil) }
+        while let first = sent.first, now - first.time >= Self.period { sent.removeFirst() }
+        let room = limit.map { max(max($0, 1) - sent.count, 0) } ?? ready.count
+        let items = Array(ready.prefix(room))
+        ready.removeFirst(items.count)
+        for item in items { forget(item) }
+        sent += items.map { Sent(time: now, name: $0.name) }
+        if limit == nil { sent.removeFirst(max(sent.count - Self.remembered, 0)) }
+        guard !ready.isEmpty, let first = sent.first else { return (items, nil) }
+        return (items, Self.period - (now - first.time))
+    }
+
+    /// The server's limit counts by the second, and on its way an event can be held up.
+    package static let period = Duration.milliseconds(1_100)
     /// How many sent events are remembered where there is no limit.
     private static let remembered = 16
 
     /// The channel that an error about a client event is about, where only one can be meant.
-    package var onlyRecentChannel: ChannelID? {
-        guard let channel = sent.last?.channel, sent.allSatisfy({ $0.channel == channel }) else { return nil }
-        return channel
+    package var onlyRecentChannel: String? {
+        guard let name = sent.last?.name, sent.allSatisfy({ $0.name == name }) else { return nil }
+        return name
     }
 
-    /// The items that are taken out.
-    package mutating func remove(where matches: (Item) -> Bool) -> [Item] {
-        let removed = items.filter(matches)
-        items.removeAll(where: matches)
-        return removed
+    /// The items of a channel that goes out of use.
+    package mutating func remove(_ channel: ChannelID) -> [Item] {
+        guard counts.removeValue(forKey: channel) != nil else { return [] }
+        let items = ready.filter { $0.channel == channel } + (waiting.removeValue(forKey: channel) ?? [])
+        ready.removeAll { $0.channel == channel }
+        return items
     }
 
-    /// The limit counts anew on the next connection. Calls that wait are not kept waiting over it.
+    /// Nobody waits any more for this one to be sent.
+    package mutating func remove(_ waiter: WaiterID) {
+        guard let index = ready.firstIndex(where: { $0.waiter == waiter }) else { return }
+        forget(ready.remove(at: index))
+    }
+
+    /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that calls wait
+    /// for are taken out: the calls are not kept waiting over it.
     package mutating func connectionLost() -> [Item] {
         sent = []
-        return remove { $0.waiter != nil }
+        var awaited: [Item] = []
+        var returned: [ChannelID: [Item]] = [:]
+        for item in ready {
+            if item.waiter == nil {
+                returned[item.channel, default: []].append(item)
+            } else {
+                forget(item)
+                awaited.append(item)
+            }
+        }
+        ready = []
+        for (channel, items) in returned { waiting[channel] = items + (waiting[channel] ?? []) }
+        return awaited
+    }
+
+    private mutating func forget(_ item: Item) {
+        let count = (counts[item.channel] ?? 1) - 1
+        counts[item.channel] = count > 0 ? count : nil
     }
 }

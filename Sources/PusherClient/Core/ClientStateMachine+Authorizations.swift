@@ -58,6 +58,13 @@ extension ClientStateMachine {
         )
     }
 
+    /// Nobody wants the answers any more.
+    mutating func cancelAuthorizations(_ ids: [AuthorizationID], into effects: inout [Effect]) {
+        guard !ids.isEmpty else { return }
+        for id in ids { authorizations.cancel(id, into: &effects) }
+        authorizations.askNext(configuration, into: &effects)
+    }
+
     // MARK: Channels
 
     mutating func subscriptionAuthorized(

@@ -12,8 +12,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         do throws(PusherClientError) {
-            try enqueue(event, data, on: name, id, waiter: nil)
-            sendClientEvents(now: now, into: &effects)
+            if try enqueue(event, data, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
         } catch {
             effects.append(.report(error))
         }
@@ -37,7 +36,7 @@ extension ClientStateMachine {
                     channelName: name
                 )
             }
-            try enqueue(event, data, on: name, id, waiter: waiter)
+            _ = try enqueue(event, data, on: name, id, waiter: waiter)
             sendWaiters.insert(waiter)
             sendClientEvents(now: now, into: &effects)
         } catch {
@@ -55,13 +54,14 @@ extension ClientStateMachine {
         effects.append(.resume(waiter, error.map { .failed($0) } ?? .done))
     }
 
+    /// True where it can go out as soon as the limit allows it.
     private mutating func enqueue(
         _ event: String,
         _ data: Envelope.Payload,
         on name: String,
         _ id: ChannelID,
         waiter: WaiterID?
-    ) throws(PusherClientError) {
+    ) throws(PusherClientError) -> Bool {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
             throw PusherClientError(
                 .unsubscribed,
@@ -80,16 +80,17 @@ extension ClientStateMachine {
             )
         }
         let envelope = Envelope(event: event, channel: name, data: data)
-        clientEvents.append(.init(channel: id, envelope: envelope, waiter: waiter))
+        clientEvents.append(
+            .init(channel: id, name: name, envelope: envelope, waiter: waiter),
+            isReady: subscription.isSubscribed
+        )
+        return subscription.isSubscribed
     }
 
     /// Sends what may go out now.
     mutating func sendClientEvents(now: Instant, into effects: inout [Effect]) {
-        guard let session = connection.session, !clientEvents.items.isEmpty else { return }
-        let subscribed = Set(subscriptions.values.filter(\.isSubscribed).map(\.id))
-        let (items, wait) = clientEvents.next(limit: configuration.clientEventsPerSecond, now: now) {
-            subscribed.contains($0)
-        }
+        guard let session = connection.session else { return }
+        let (items, wait) = clientEvents.next(limit: configuration.clientEventsPerSecond, now: now)
         for item in items { effects.append(.sendClientEvent(session.attempt, item.envelope, item.waiter)) }
         if let wait, clientEvents.timer == nil {
             let timer = TimerID(.clientEvents, nextSerial())
@@ -115,7 +116,7 @@ extension ClientStateMachine {
 
     /// The channel object is out of use.
     mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
-        failClientEvents(clientEvents.remove { $0.channel == id }, into: &effects) { name in
+        failClientEvents(clientEvents.remove(id), into: &effects) { name in
             PusherClientError(
                 .unsubscribed,
                 "the client event was not sent: the channel was unsubscribed",
@@ -146,10 +147,9 @@ extension ClientStateMachine {
         named name: String?,
         into effects: inout [Effect]
     ) {
-        let recent = clientEvents.onlyRecentChannel.flatMap { id in subscriptions.values.first { $0.id == id } }
         // Others send none, and may be called by a word of the message.
-        let senders = subscriptions.values.filter { $0.kind.base == .private || $0.kind.base == .presence }
-        let name = name ?? message.channelNamed(among: senders.map(\.name)) ?? recent?.name
+        let named = message.channelNamed { subscriptions[$0]?.sendsClientEvents == true }
+        let name = name ?? named ?? clientEvents.onlyRecentChannel
         let error = message.clientError(.clientEventRejected, channelName: name)
         effects.append(.report(error))
         guard let name, let subscription = subscriptions[name], subscription.isWanted else { return }

@@ -16,11 +16,7 @@ extension ClientStateMachine {
             case .deliver(let envelope):
                 effects.append(.deliver(id, envelope))
             case .fail(let envelope, let reason):
-                let error = PusherClientError(
-                    .decryptionFailed,
-                    "the event \(envelope.event.prefix(EventName.maximumLength)) cannot be decrypted: \(reason)",
-                    channelName: name
-                )
+                let error = Self.failure(of: envelope, reason, on: name)
                 effects.append(.failedToDecrypt(id, envelope, error))
             case .refreshKey:
                 // Without a connection the next subscription brings the key.
@@ -39,6 +35,18 @@ extension ClientStateMachine {
             }
         }
         subscriptions[name]?.decryption = decryption
+    }
+
+    static func failure(
+        of envelope: Envelope,
+        _ reason: DecryptionStateMachine.Reason,
+        on name: String
+    ) -> PusherClientError {
+        PusherClientError(
+            .decryptionFailed,
+            "the event \(envelope.event.prefix(EventName.maximumLength)) cannot be decrypted: \(reason)",
+            channelName: name
+        )
     }
 
     /// The key of an encrypted channel was asked for anew. The subscription itself goes on as it is.

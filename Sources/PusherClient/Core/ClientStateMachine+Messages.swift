@@ -133,11 +133,11 @@ extension ClientStateMachine {
     private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
         guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
         if message.quotesUserData { return true }
-        let pending = subscriptions.values.filter(\.isPending).map(\.name)
         // A channel may well be called "signin".
-        if message.channelNamed(among: pending) != nil { return false }
+        if message.channelNamed(where: { subscriptions[$0] != nil }) != nil { return false }
         if message.concernsSignIn { return true }
-        return pending.isEmpty && message.code != 4200 && !message.isMissingSubscription
+        return message.code != 4200 && !message.isMissingSubscription && !message.isExistingSubscription
+            && !subscriptions.values.contains(where: \.isPending)
     }
 
     /// The pending subscription that an error is about (protocol clause 6.2): the one it names in its envelope, the one
@@ -146,10 +146,21 @@ extension ClientStateMachine {
         // It may be an answer to an earlier unsubscribe of a channel that is being subscribed again.
         guard !message.isMissingSubscription else { return nil }
         if let name { return subscriptions[name]?.isPending == true ? name : nil }
-        let pending = subscriptions.values.filter(\.isPending).map(\.name)
-        if let named = message.channelNamed(among: pending) { return named }
-        return message.canRefuseSubscription && !message.isExistingSubscription && pending.count == 1
-            && !signIn.isAwaitingServer ? pending.first : nil
+        if let named = message.channelNamed(where: { subscriptions[$0]?.isPending == true }) { return named }
+        guard message.canRefuseSubscription, !message.isExistingSubscription, !signIn.isAwaitingServer else {
+            return nil
+        }
+        return onlyPending
+    }
+
+    /// The only subscription that is pending; nil where there are none or several.
+    private var onlyPending: String? {
+        var only: String?
+        for (name, subscription) in subscriptions where subscription.isPending {
+            guard only == nil else { return nil }
+            only = name
+        }
+        return only
     }
 
     // MARK: Events
@@ -161,6 +172,11 @@ extension ClientStateMachine {
             return receivedForUser(envelope, into: &effects)
         }
         if subscription.decryption != nil, !EventName.isProtocolEvent(envelope.event) {
+            if case .failed(let error) = subscription.phase, error.kind != .timedOut {
+                // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
+                let failure = Self.failure(of: envelope, .noKey(error), on: name)
+                return effects.append(.failedToDecrypt(subscription.id, envelope, failure))
+            }
             let limit = configuration.heldEncryptedEvents
             decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
         } else {

@@ -29,6 +29,18 @@ extension ClientStateMachine {
         }
     }
 
+    /// The application wants nobody signed in any more. The protocol has no message for it: the connection that stands
+    /// stays as it is, and what the server says to the user on it is dropped.
+    package mutating func signOut(now: Instant, into effects: inout [Effect]) {
+        guard signIn.isWanted else { return }
+        endSignInWork(into: &effects)
+        let waiters = signIn.takeWaiters()
+        signIn = SignInStateMachine()
+        let error = PusherClientError(.signInFailed, "signOut() was called")
+        for waiter in waiters { effects.append(.resume(waiter, .failed(error))) }
+        endWaitingForSignIn(now: now, into: &effects)
+    }
+
     // MARK: Steps
 
     mutating func beginSignIn(now: Instant, into effects: inout [Effect]) {
@@ -128,7 +140,7 @@ extension ClientStateMachine {
     /// What is under way for the sign-in is not needed any more.
     private mutating func endSignInWork(into effects: inout [Effect]) {
         switch signIn.phase {
-        case .authorizing(let id): authorizations.cancel(id, configuration, into: &effects)
+        case .authorizing(let id): cancelAuthorizations([id], into: &effects)
         case .signingIn(let timer): effects.append(.cancel(timer))
         case .unwanted, .waiting, .signedIn, .failed: break
         }

@@ -47,7 +47,7 @@ extension ClientStateMachine {
     private mutating func preferOwnAuthorization(of name: String, into effects: inout [Effect]) {
         switch subscriptions[name]?.phase {
         case .authorizing(let id):
-            authorizations.cancel(id, configuration, into: &effects)
+            cancelAuthorizations([id], into: &effects)
             subscriptions[name]?.phase = .idle
         case .awaitingSignIn:
             subscriptions[name]?.phase = .idle
@@ -66,13 +66,21 @@ extension ClientStateMachine {
     /// Hands over an authorization that the application made, for the connection that stands, or else for the next one.
     package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
         guard subscriptions[name]?.id == id else { return }
+        let socketID = lastSocketID
         subscriptions[name]?.ownAuthorization = authorization.map { authorization in
-            .init(authorization: authorization, socketID: connection.session?.socketID)
+            // Between two connections it can only be for the one that is gone.
+            .init(authorization: authorization, socketID: socketID)
         }
     }
 
     package mutating func unsubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
+        endSubscription(to: name, into: &effects)
+        authorizations.askNext(configuration, into: &effects)
+    }
+
+    /// The authorizations that wait for the end of this one's are left waiting.
+    private mutating func endSubscription(to name: String, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isWanted else { return }
         let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) was unsubscribed")
         failWaiters(of: name, .subscriptionFailed(error), into: &effects)
@@ -82,14 +90,16 @@ extension ClientStateMachine {
         let farewell = subscription.unsubscribe()
         subscription.waiters = []
         subscriptions[name] = farewell == .later ? subscription : nil
-        for id in authorizations { self.authorizations.cancel(id, configuration, into: &effects) }
+        for id in authorizations { self.authorizations.cancel(id, into: &effects) }
         if farewell == .unsubscribe, let session = connection.session {
             effects.append(.send(session.attempt, .unsubscribe(channel: name)))
         }
     }
 
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
-        for subscription in wantedSubscriptions { unsubscribe(subscription.name, now: now, into: &effects) }
+        catchUp(now: now, into: &effects)
+        for subscription in wantedSubscriptions { endSubscription(to: subscription.name, into: &effects) }
+        authorizations.askNext(configuration, into: &effects)
     }
 
     /// The channels that the application wants, in the order of their first subscription.
@@ -151,7 +161,7 @@ extension ClientStateMachine {
         effects.append(.subscribed(subscription.id, event, away: away))
         for waiter in waiters { effects.append(.resume(waiter, .done)) }
         decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
-        sendClientEvents(now: now, into: &effects)
+        if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
         return true
     }
 
@@ -181,7 +191,7 @@ extension ClientStateMachine {
     ) {
         guard var subscription = subscriptions[name] else { return }
         // The key may be asked for just then; a subscription that is begun anew asks for it by itself.
-        for id in subscription.authorizations { authorizations.cancel(id, configuration, into: &effects) }
+        cancelAuthorizations(subscription.authorizations, into: &effects)
         guard subscription.isWanted else {
             subscriptions[name] = nil
             return

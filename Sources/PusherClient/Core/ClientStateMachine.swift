@@ -15,6 +15,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     package internal(set) var clientEvents = ClientEventQueue()
     /// Calls that wait for a client event to be written.
     var sendWaiters: Set<WaiterID> = []
+    /// That of the connection that stands, or stood last.
+    private(set) var lastSocketID: String?
     /// One timer for all subscriptions that are under way: it is set for the oldest.
     var subscriptionTimer: TimerID?
     var connectionWaiters: [WaiterID] = []
@@ -213,7 +215,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         } else if let index = signIn.waiters.firstIndex(of: waiter) {
             signIn.waiters.remove(at: index)
         } else if sendWaiters.remove(waiter) != nil {
-            _ = clientEvents.remove { $0.waiter == waiter }
+            clientEvents.remove(waiter)
         } else {
             return
         }
@@ -281,6 +283,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
+        lastSocketID = handshake.socketID
         let ceiling = configuration.activityTimeout
         liveness.start(
             // Whatever was set, pings must not follow each other without a pause.

@@ -44,30 +44,38 @@ package struct PresenceRoster: Hashable, Sendable {
 
     /// The id under which this client is subscribed.
     package var myID: String?
-    private var list: [PresenceMember] = []
+    private var places: [String: Place] = [:]
+    private var lastOrder = 0
     /// True between a success and the loss that follows it.
     private var isCurrent = false
     private var hasBeenFilled = false
 
+    private struct Place: Hashable, Sendable {
+        var order: Int
+        var member: PresenceMember
+    }
+
     package init() {}
 
-    /// The members; none while the channel is not subscribed.
+    /// The members, in the order in which they came; none while the channel is not subscribed.
     package var members: [PresenceMember] { isCurrent ? list : [] }
 
-    package func member(_ id: String) -> PresenceMember? { members.first { $0.id == id } }
+    private var list: [PresenceMember] { places.values.sorted { $0.order < $1.order }.map(\.member) }
+
+    package func member(_ id: String) -> PresenceMember? { isCurrent ? places[id]?.member : nil }
 
     /// A subscription has succeeded. What has changed since the last one; nothing where it is the first.
     package mutating func replace(with members: [PresenceMember]) -> Difference {
-        let before = list
+        let before = places
         let isFirst = !hasBeenFilled
-        list = members
+        places = [:]
         isCurrent = true
         hasBeenFilled = true
+        for member in members { _ = add(member) }
         guard !isFirst else { return Difference() }
-        let (old, new) = (Set(before.map(\.id)), Set(members.map(\.id)))
         return Difference(
-            added: members.filter { !old.contains($0.id) },
-            removed: before.filter { !new.contains($0.id) }
+            added: members.filter { before[$0.id] == nil },
+            removed: before.values.sorted { $0.order < $1.order }.map(\.member).filter { places[$0.id] == nil }
         )
     }
 
@@ -76,19 +84,18 @@ package struct PresenceRoster: Hashable, Sendable {
 
     /// True where the member was not there before.
     package mutating func add(_ member: PresenceMember) -> Bool {
-        if let index = list.firstIndex(where: { $0.id == member.id }) {
-            list[index] = member
+        if let place = places[member.id] {
+            places[member.id] = Place(order: place.order, member: member)
             return false
         }
-        guard list.count < Self.maximumCount else { return false }
-        list.append(member)
+        guard places.count < Self.maximumCount else { return false }
+        lastOrder += 1
+        places[member.id] = Place(order: lastOrder, member: member)
         return true
     }
 
     /// The member that was there, with what is known of it; nil where there was none.
-    package mutating func remove(_ id: String) -> PresenceMember? {
-        list.firstIndex { $0.id == id }.map { list.remove(at: $0) }
-    }
+    package mutating func remove(_ id: String) -> PresenceMember? { places.removeValue(forKey: id)?.member }
 
     /// The connection is gone. The list is kept, to find out what has changed when it can be asked for again.
     package mutating func connectionLost() { isCurrent = false }

@@ -55,28 +55,29 @@ struct ServerErrorMessage {
         PusherClientError(kind, message, serverCode: code, channelName: channelName)
     }
 
-    /// The longest of the channel names that stands in the message as a word of its own.
-    func channelNamed(among names: [String]) -> String? {
-        names.filter(mentions).max { ($0.utf8.count, $0) < ($1.utf8.count, $1) }
-    }
-
-    private func mentions(_ name: String) -> Bool {
-        let text = Array(message.utf8)
-        let word = Array(name.utf8)
-        guard !word.isEmpty, text.count >= word.count else { return false }
-        return (0...text.count - word.count).contains { start in
-            text[start..<start + word.count].elementsEqual(word)
-                && (start == 0 || !Self.isNameByte(text[start - 1]))
+    /// The longest channel name that stands in the message as a word of its own, of those that are asked for. Each word
+    /// is looked at once, however many channels there are.
+    func channelNamed(where isMeant: (String) -> Bool) -> String? {
+        var longest: String?
+        for word in message.utf8.split(whereSeparator: { !Self.isNameByte($0) }) {
+            var word = word
+            while !word.isEmpty {
+                if word.count <= ChannelName.maximumLength, word.count > longest?.utf8.count ?? 0,
+                    let name = String(word), isMeant(name)
+                {
+                    longest = name
+                }
                 // Full stops, commas and semicolons may belong to a name, or end the sentence or clause that has it.
-                && !(text[(start + word.count)...].drop { Self.isPunctuation($0) }.first.map(Self.isNameByte) ?? false)
+                guard let last = word.last, Self.isPunctuation(last) else { break }
+                word = word.dropLast()
+            }
         }
+        return longest
     }
 
     private static func isPunctuation(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: ".") || byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
     }
 
-    private static func isNameByte(_ byte: UInt8) -> Bool {
-        isPunctuation(byte) || (try? ChannelName(String(UnicodeScalar(byte)))) != nil
-    }
+    private static func isNameByte(_ byte: UInt8) -> Bool { ChannelName.isAllowed(byte) }
 }

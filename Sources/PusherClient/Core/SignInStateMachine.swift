@@ -10,9 +10,6 @@ package struct SignedInUser: Hashable, Sendable {
     package var channelName: String { Self.channelPrefix + id }
 
     package static let channelPrefix = "#server-to-user-"
-
-    /// `user_info` of the data, for presence channels.
-    var info: JSONValue? { JSONValue(parsing: data)?["user_info"] }
 }
 
 extension SignedInUser {

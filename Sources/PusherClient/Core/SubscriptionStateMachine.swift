@@ -64,6 +64,9 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return deadline
     }
 
+    /// True for the kinds of channels that take events from clients.
+    package var sendsClientEvents: Bool { kind.base == .private || kind.base == .presence }
+
     /// True where the server has been asked, and has not answered.
     package var isPending: Bool { deadline != nil }
 

@@ -6,13 +6,18 @@ struct AuthorizationTasks {
         var unanswered: Set<AuthorizationTry>
     }
 
-    /// Asked for in this turn of the loop, and not begun yet: so that those of one turn can become one request.
+    /// Asked for, and not begun yet: so that those of one turn of the loop can become one request, and because no more
+    /// requests are made at once than the options allow.
     var waiting: [(id: AuthorizationTry, request: AuthorizationRequest)] = []
+    /// True where those that wait will be looked at in the next turn of the loop.
+    var isScheduled = false
     /// What the machine was last told.
     var atOnce: Int?
     private var running: [UInt64: Running] = [:]
     private var taskOf: [AuthorizationTry: UInt64] = [:]
     private var serial: UInt64 = 0
+    /// Those that were given up before they were begun.
+    private var cancelled: Set<AuthorizationTry> = []
 
     var count: Int { running.count }
 
@@ -24,8 +29,25 @@ struct AuthorizationTasks {
 
     /// An answer is not wanted any more. A task that nobody waits for is cancelled.
     mutating func cancel(_ authorization: AuthorizationTry) {
-        waiting.removeAll { $0.id == authorization }
-        remove(authorization)?.cancel()
+        if taskOf[authorization] != nil {
+            remove(authorization)?.cancel()
+        } else if !waiting.isEmpty {
+            cancelled.insert(authorization)
+        }
+    }
+
+    /// Those that go into the next request.
+    mutating func takeBatch(of size: Int) -> [(id: AuthorizationTry, request: AuthorizationRequest)] {
+        var batch: [(id: AuthorizationTry, request: AuthorizationRequest)] = []
+        var taken = 0
+        for next in waiting {
+            guard batch.count < size else { break }
+            taken += 1
+            if cancelled.remove(next.id) == nil { batch.append(next) }
+        }
+        waiting.removeFirst(taken)
+        if waiting.isEmpty { cancelled = [] }
+        return batch
     }
 
     /// An answer has come.

@@ -8,7 +8,7 @@ extension ClientEngine {
         case .channel(let name):
             let request = AuthorizationRequest(socketID: question.socketID, channelName: name)
             loopState.value.authorizations.waiting.append((authorization, request))
-            allowBatches()
+            scheduleAsking()
         case .user:
             let (method, context, socketID) = (options.userAuthMethod, authorizationContext, question.socketID)
             let task = Task {
@@ -19,15 +19,28 @@ extension ClientEngine {
         }
     }
 
-    /// Asks for all that was wanted in this turn of the loop.
-    func askAuthorizers() {
-        let waiting = loopState.value.authorizations.waiting
-        guard !waiting.isEmpty else { return }
-        loopState.value.authorizations.waiting = []
-        let (method, context) = (options.authMethod, authorizationContext)
+    /// In the next turn of the loop: so that what came up in this one, retries that are due among it, comes together.
+    private func scheduleAsking() {
+        guard !loopState.value.authorizations.isScheduled, !loopState.value.authorizations.waiting.isEmpty else {
+            return
+        }
+        loopState.value.authorizations.isScheduled = true
+        eventLoop.execute {
+            self.loopState.value.authorizations.isScheduled = false
+            self.askAuthorizers()
+        }
+    }
+
+    private func askAuthorizers() {
+        let method = options.authMethod
         let size = max(method.maximumBatchSize, 1)
-        for start in stride(from: 0, to: waiting.count, by: size) {
-            let batch = Array(waiting[start..<min(start + size, waiting.count)])
+        allowBatches(of: size)
+        let context = authorizationContext
+        while loopState.value.authorizations.count < max(limits.authorizationsAtOnce, 1),
+            !loopState.value.authorizations.waiting.isEmpty
+        {
+            let batch = loopState.value.authorizations.takeBatch(of: size)
+            guard !batch.isEmpty else { continue }
             let task = Task {
                 let results = await method.authorize(batch.map(\.request), in: context)
                 self.answer(Array(zip(batch.map(\.id), results)))
@@ -36,9 +49,9 @@ extension ClientEngine {
         }
     }
 
-    /// The machine's bound is one of requests, and a request may be for many channels.
-    private func allowBatches() {
-        let count = options.limits.authorizationsAtOnce.clampedProduct(options.authMethod.maximumBatchSize)
+    /// The machine's bound is one of channels, and a request may be for many.
+    private func allowBatches(of size: Int) {
+        let count = options.limits.authorizationsAtOnce.clampedProduct(size)
         guard count != loopState.value.authorizations.atOnce ?? options.limits.authorizationsAtOnce else { return }
         loopState.value.authorizations.atOnce = count
         step { state, _ in state.machine.setAuthorizationsAtOnce(count, into: &state.pending) }
@@ -54,6 +67,12 @@ extension ClientEngine {
         )
     }
 
+    /// A request that is given up makes room for another.
+    func cancelAuthorization(_ authorization: AuthorizationTry) {
+        loopState.value.authorizations.cancel(authorization)
+        scheduleAsking()
+    }
+
     private func answer(_ answers: [(AuthorizationTry, Result<Authorization, AuthorizationError>)]) {
         eventLoop.execute {
             for (authorization, _) in answers { self.loopState.value.authorizations.answered(authorization) }
@@ -62,6 +81,7 @@ extension ClientEngine {
                     state.machine.authorized(authorization, result, now: now, into: &state.pending)
                 }
             }
+            self.scheduleAsking()
         }
     }
 }

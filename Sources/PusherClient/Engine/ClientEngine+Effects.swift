@@ -19,7 +19,7 @@ extension ClientEngine {
 
         case .askRetryPolicy(let question, let context): ask(question, context)
         case .authorize(let authorization, let question): authorize(authorization, question)
-        case .cancelAuthorization(let authorization): loopState.value.authorizations.cancel(authorization)
+        case .cancelAuthorization(let authorization): cancelAuthorization(authorization)
 
         case .stateChanged(let old, let new):
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
@@ -41,7 +41,7 @@ extension ClientEngine {
         case .memberAdded(let id, let member, let envelope): memberAdded(id, member, envelope)
         case .memberRemoved(let id, let member, let envelope): memberRemoved(id, member, envelope)
         case .cacheMissed(let id, let envelope): cacheMissed(id, envelope)
-        case .failedToDecrypt(_, let envelope, let error): failedToDecrypt(envelope, error)
+        case .failedToDecrypt(let id, let envelope, let error): failedToDecrypt(id, envelope, error)
         case .retired(let id):
             update { $0.channels.removeValue(forKey: id) }?.finish()
         case .signedIn(let user, let envelope): signedIn(user, envelope)
@@ -106,16 +106,27 @@ extension ClientEngine {
 
     private func ask(_ question: RetryQuestionID, _ context: RetryContext) {
         var context = context
-        context.random = random()
-        let policy =
-            switch question.subject {
-            case .connection: options.retryPolicy
-            case .authorization: options.authorizationRetryPolicy
-            }
-        let delay = policy.delay(for: context)
+        let delay: Duration?
+        switch question.subject {
+        case .connection:
+            context.random = random()
+            delay = options.retryPolicy.delay(for: context)
+        case .authorization:
+            context.random = sharedRandom()
+            delay = options.authorizationRetryPolicy.delay(for: context)
+        }
         step { state, now in
             state.machine.retryDecided(question, delay: delay, now: now, into: &state.pending)
         }
+    }
+
+    /// The same for all that failed together, so that they are asked for again together.
+    private func sharedRandom() -> Double {
+        if let number = loopState.value.sharedRandom { return number }
+        let number = random()
+        loopState.value.sharedRandom = number
+        eventLoop.execute { self.loopState.value.sharedRandom = nil }
+        return number
     }
 
     // MARK: Delivery

@@ -58,11 +58,18 @@ extension ClientEngine {
         deliver(envelope, to: id)
     }
 
-    func failedToDecrypt(_ envelope: Envelope, _ error: PusherClientError) {
+    func failedToDecrypt(_ id: ChannelID, _ envelope: Envelope, _ error: PusherClientError) {
         let (name, channel, data) = (envelope.event, envelope.channel ?? "", envelope.data.text)
         logger.warning("An event cannot be decrypted", metadata: ["pusher.error": "\(error)"])
         debug("error: \(error.message)")
         errors.send(error)
+        if let channel = self.channel(id) {
+            let failure = DecryptionFailure(channelName: channel.name, eventName: name, error: error)
+            channel.undecryptable.send(failure)
+            if channel.onDecryptionFailure != nil {
+                dispatcher.enqueue(.call { channel.onDecryptionFailure?(failure) })
+            }
+        }
         notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
     }
 

@@ -26,6 +26,8 @@ package final class ClientEngine: Sendable {
         var unflushed: Set<AttemptID> = []
         var effects: [Effect] = []
         var authorizations = AuthorizationTasks()
+        /// The number that the policy for authorizations is given in this turn of the loop.
+        var sharedRandom: Double?
     }
 
     struct WeakDelegate: Sendable {
@@ -159,7 +161,6 @@ package final class ClientEngine: Sendable {
             if isDone { break }
         }
         flush()
-        askAuthorizers()
     }
 
     private func flush() {

@@ -165,3 +165,75 @@ struct AuthorizationDefectTests {
         #expect(transcript.outcomes == ["resume 1 failed \(kind)"])
     }
 }
+
+@Suite("What a review found")
+struct AuthorizationReviewTests {
+    @Test("An authorization that is handed over between two connections is not sent on the next one")
+    func betweenConnections() {
+        var client = CoreClient.connected()
+        client.closed()
+        client.decide(.seconds(1))
+        client.subscribe("private-a", auth: Authorization(auth: "key:1.1/private-a"))
+        client.advance(by: .seconds(1))
+        client.establish()
+        #expect(client.authorized("private-a").wire == ["send 2 subscribe private-a"])
+    }
+
+    @Test("All channels are unsubscribed without asking for those whose turn had not come")
+    func unsubscribeAll() {
+        var client = CoreClient.connected { $0.authorizationsAtOnce = 2 }
+        for number in 1...10 { client.subscribe("private-\(number)") }
+        #expect(client.unsubscribeAll().authorizations == ["forget the authorization", "forget the authorization"])
+        #expect(client.machine.authorizations.isEmpty)
+    }
+
+    @Test("A place that a cancelled authorization leaves is taken")
+    func place() {
+        var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }
+        client.subscribe("private-a")
+        client.subscribe("private-b")
+        #expect(
+            client.unsubscribe("private-a").authorizations == [
+                "forget the authorization", "authorize private-b for 1.1",
+            ]
+        )
+        client.signIn()
+        #expect(client.received(.signedIn("u")).told == ["signed in u"])
+        #expect(client.authorized("private-b").wire == ["send 1 subscribe private-b"])
+    }
+
+    @Test("An existing subscription says nothing of the sign-in")
+    func existingWhileSigningIn() {
+        var client = CoreClient.connected()
+        client.signIn()
+        client.authorized(nil)
+        let message = client.received(.error(nil, "Existing subscription to channel orders"))
+        #expect(message == ["report serverError"])
+        #expect(client.received(.signedIn("u")).told == ["signed in u"])
+    }
+
+    @Test("Signing out ends what is under way, and the next connection signs nobody in")
+    func signOut() {
+        var client = CoreClient.connected()
+        client.signIn()
+        client.authorized(nil)
+        client.received(.signedIn("u"))
+        client.received(Envelope.message("#server-to-user-u"))
+        client.signOut()
+        #expect(client.machine.signIn.user == nil)
+        #expect(client.received(.message("#server-to-user-u")) == [])
+        client.closed()
+        client.connect()
+        #expect(client.establish().authorizations == [])
+    }
+
+    @Test("Events of an encrypted channel that has failed are told at once, and not held")
+    func eventsOfFailed() throws {
+        var client = CoreClient.connected()
+        let name = "private-encrypted-a"
+        client.subscribe(name)
+        client.authorized(name, .failure(AuthorizationError(.refused, "no", httpStatus: 403)))
+        let transcript = client.received(try TestKey.first.message("x", on: name))
+        #expect(transcript == ["unreadable private-encrypted-a message decryptionFailed"])
+    }
+}

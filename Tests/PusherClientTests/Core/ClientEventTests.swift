@@ -107,20 +107,22 @@ struct ClientEventTests {
         var client = subscribed("private-a", "private-b") { $0.clientEventsPerSecond = 3 }
         for number in 1...3 { #expect(client.trigger("client-\(number)", on: "private-a").wire.words.count == 1) }
         client.advance(by: .milliseconds(400))
-        #expect(client.trigger("client-4", on: "private-a") == ["set clientEvents 0.6s"])
+        #expect(client.trigger("client-4", on: "private-a") == ["set clientEvents 0.7s"])
         for number in 5...8 {
             #expect(client.trigger("client-\(number)", on: number == 6 ? "private-b" : "private-a") == [])
         }
-        #expect(client.advance(by: .milliseconds(599)).wire == [])
+        #expect(client.advance(by: .milliseconds(699)).wire == [])
         let second = client.advance(by: .milliseconds(1))
         #expect(
             second.wire == [
                 "send 1 client-4 on private-a", "send 1 client-5 on private-a", "send 1 client-6 on private-b",
             ]
         )
-        #expect(second.timers == ["set clientEvents 1s"])
+        #expect(second.timers == ["set clientEvents 1.1s"])
         #expect(
-            client.advance(by: .seconds(1)) == ["send 1 client-7 on private-a", "send 1 client-8 on private-a"]
+            client.advance(by: .milliseconds(1_100)) == [
+                "send 1 client-7 on private-a", "send 1 client-8 on private-a",
+            ]
         )
         #expect(client.advance(by: .seconds(60)).timers.words.contains { $0.contains("clientEvents") } == false)
     }
@@ -129,7 +131,7 @@ struct ClientEventTests {
     func defaultLimit() {
         var client = subscribed(name)
         for number in 1...10 { #expect(client.trigger("client-\(number)", on: name).wire != []) }
-        #expect(client.trigger("client-11", on: name) == ["set clientEvents 1s"])
+        #expect(client.trigger("client-11", on: name) == ["set clientEvents 1.1s"])
     }
 
     @Test("Without a limit nothing waits")
@@ -199,7 +201,7 @@ struct ClientEventTests {
         client.send("client-2", on: name)
         client.send("client-3", on: name)
         #expect(client.cancelWait(1) == ["resume 1 cancelled"])
-        #expect(client.advance(by: .seconds(1)).wire == ["send 1 client-3 on private-a awaited"])
+        #expect(client.advance(by: .milliseconds(1_100)).wire == ["send 1 client-3 on private-a awaited"])
         // What is with the socket cannot be called back.
         #expect(client.cancelWait(2) == ["resume 2 cancelled"])
         #expect(client.written(2) == [])

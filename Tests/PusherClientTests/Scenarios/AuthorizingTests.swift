@@ -86,7 +86,7 @@ struct AuthorizingTests {
         let channel = pusher.subscribe("private-orders")
         for count in 1...2 {
             await world.runUntil { world.server.authorizationRequests.count == count }
-            await world.runUntil { pusher.engine.read { $0.machine.authorizations.isPausing } }
+            await world.runUntil { pusher.isPausing }
             await world.advance(by: .seconds(1))
         }
         await world.runUntil { channel.subscribed }
@@ -201,6 +201,34 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 1)
     }
 
+    @Test("a batch that failed is asked for again as a batch")
+    func batchAgain() async throws {
+        let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
+        world.server.failAuthorizations(1, with: .status(503))
+        let pusher = world.makeClient(.virtual(authMethod: .endpoint(endpoint)))
+        let channels = (1...40).map { pusher.subscribe("private-\($0)") }
+        pusher.connect()
+        await world.runUntil { pusher.isPausing }
+        await world.advance(by: .seconds(1))
+        await world.runUntil { channels.allSatisfy(\.subscribed) }
+        #expect(world.server.authorizationRequests.count == 2)
+    }
+
+    @Test("not more requests are made at once than the options allow")
+    func requestsAtOnce() async throws {
+        let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true, maximumBatchSize: 4)
+        world.server.failAuthorizations(2, with: .delayed(.seconds(3)))
+        let limits = PusherClientOptions.Limits(authorizationsAtOnce: 2)
+        let pusher = world.makeClient(.virtual(authMethod: .endpoint(endpoint), limits: limits))
+        let channels = (1...20).map { pusher.subscribe("private-\($0)") }
+        pusher.connect()
+        await world.runUntil { world.server.authorizationRequests.count == 2 }
+        #expect(world.server.authorizationRequests.count == 2)
+        await world.advance(by: .seconds(3))
+        await world.runUntil { channels.allSatisfy(\.subscribed) }
+        #expect(world.server.authorizationRequests.count == 5)
+    }
+
     @Test("a wrong signature is the server's refusal, told without the signature")
     func wrongSignature() async throws {
         let lines = LogLines()
@@ -216,5 +244,16 @@ struct AuthorizingTests {
         #expect(error?.message.hasPrefix("Invalid signature") == true)
         #expect(!"\(String(describing: error))".contains(signature))
         #expect(!lines.messages.contains { $0.contains(signature) })
+    }
+}
+
+extension Pusher {
+    /// True where an authorization waits before it is asked for again.
+    fileprivate var isPausing: Bool {
+        engine.read { state in
+            state.machine.authorizations.jobs.values.contains { job in
+                if case .pausing = job.phase { true } else { false }
+            }
+        }
     }
 }

@@ -54,6 +54,9 @@ struct EncryptionTests {
         await world.runUntil { channel.subscribed }
         let events = Log<String>()
         var errors = pusher.errors.makeAsyncIterator()
+        var failures = channel.decryptionFailures.makeAsyncIterator()
+        let called = Log<String>()
+        channel.onDecryptionFailure = { called.append($0.eventName) }
         channel.bind(eventName: "created") { events.append($0.data ?? "") }
         let nonce = String(repeating: "A", count: 32)
         for data in ["plain", #"{"nonce":"\#(nonce)"}"#, #"{"nonce":"\#(nonce)","ciphertext":"\#(nonce)"}"#] {
@@ -63,7 +66,12 @@ struct EncryptionTests {
         await world.runUntil { events.count == 1 }
         #expect(events.elements == ["good"])
         #expect(delegate.undecryptable.elements == Array(repeating: "private-encrypted-orders created", count: 3))
-        for _ in 1...3 { #expect(await errors.next()?.code == .decryptionFailed) }
+        for _ in 1...3 {
+            let error = await errors.next()
+            #expect(error?.code == .decryptionFailed)
+            #expect(await failures.next()?.error == error)
+        }
+        #expect(called.elements == ["created", "created", "created"])
         // Once for the subscription, once for the event that another key might have opened.
         #expect(world.server.authorizationRequests.count == 2)
     }

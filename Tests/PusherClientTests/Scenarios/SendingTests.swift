@@ -64,9 +64,9 @@ struct SendingTests {
         }
         await world.run()
         #expect(sent.count == 10)
-        await world.advance(by: .seconds(1))
+        await world.advance(by: .milliseconds(1_100))
         #expect(sent.count == 20)
-        await world.advance(by: .seconds(1))
+        await world.advance(by: .milliseconds(1_100))
         await world.run()
         #expect(events.elements == (1...25).map { "\($0)" })
     }

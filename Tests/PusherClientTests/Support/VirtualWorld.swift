@@ -112,6 +112,8 @@ final class VirtualWorld: Sendable {
             await loop.run()
             await Task.yield()
         }
+        // It may hold while the loop is still at what comes with it.
+        await loop.run()
     }
 }
 

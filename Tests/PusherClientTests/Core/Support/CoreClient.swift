@@ -161,6 +161,9 @@ struct CoreClient {
     mutating func signIn() -> Transcript { input { $0.signIn(now: $1, into: &$2) } }
 
     @discardableResult
+    mutating func signOut() -> Transcript { input { $0.signOut(now: $1, into: &$2) } }
+
+    @discardableResult
     mutating func awaitSignIn() -> Transcript {
         let waiter = makeWaiter()
         return input { $0.awaitSignIn(waiter, now: $1, into: &$2) }
