@@ -41,12 +41,13 @@ package final class AsyncHTTPRequester: HTTPRequester {
     package func response(to request: HTTPRequest) async throws -> HTTPResponse {
         if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
         let client = try client()
+        let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
         do {
             return try await withThrowingTaskGroup { group in
                 group.addTask { try await Self.followingRedirects(request, with: client) }
                 group.addTask {
-                    try await Task.sleep(for: request.timeout)
-                    throw HTTPRequestError(.timedOut, "it took longer than \(request.timeout)")
+                    try await Task.sleep(for: timeout)
+                    throw HTTPRequestError(.timedOut, "it took longer than \(timeout)")
                 }
                 defer { group.cancelAll() }
                 guard let response = try await group.next() else { throw CancellationError() }
@@ -54,7 +55,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             }
         } catch {
             if Task.isCancelled { throw CancellationError() }
-            throw RequestFailure.error(error, url: request.url)
+            throw RequestFailure.error(error)
         }
     }
 

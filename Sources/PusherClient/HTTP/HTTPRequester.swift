@@ -10,12 +10,15 @@ package protocol HTTPRequester: Sendable {
 }
 
 package struct HTTPRequest: Hashable, Sendable {
+    /// In seconds. Clocks trap where a time is so long that its end has no number.
+    static let maximumTimeout = 86_400
+
     package var url: String
     package var method: String
     package var headers: HTTPFields
     /// Nil for none, which is not the same as an empty one: that has a `Content-Length`.
     package var body: [UInt8]?
-    /// For all of it, redirects included.
+    /// For all of it, redirects included. More than ``maximumTimeout`` is cut to it, nothing or less is over at once.
     package var timeout: Duration
     /// What is more of the answer's body is left out.
     package var maximumResponseSize: Int

@@ -6,7 +6,7 @@ import NIOSSL
 
 /// Puts the failures of the HTTP client into this package's words.
 enum RequestFailure {
-    static func error(_ error: any Error, url: String) -> HTTPRequestError {
+    static func error(_ error: any Error) -> HTTPRequestError {
         switch error {
         case let error as HTTPRequestError: error
         case let error as HTTPClientError where error == .connectTimeout:

@@ -35,6 +35,16 @@ struct HTTPFailureTests {
         }
     }
 
+    @Test("a time longer than clocks can count is no trap", arguments: [Duration.seconds(Int64.max), .seconds(86_401)])
+    func endlessTime(timeout: Duration) async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200)
+        } _: { server in
+            let status = try await requester.status(.to(server.url, timeout: timeout))
+            #expect(status == 200)
+        }
+    }
+
     @Test("a connection that ends before the answer is there")
     func closed() async throws {
         try await HTTPTestServer.serving { request in

@@ -66,7 +66,7 @@ enum BuiltRequest {
     private static func timeout(of request: URLRequest) -> Duration? {
         let interval = request.timeoutInterval
         guard interval > 0, interval != untouchedTimeout else { return nil }
-        return .seconds(min(interval, 86_400))
+        return .seconds(min(interval, Double(HTTPRequest.maximumTimeout)))
     }
 
     private static func body(
