@@ -48,8 +48,11 @@ struct EndpointAnswerTests {
         ]
     )
     func invalid(body: String, why: String) async {
-        let error = await Self.endpoint.authorize(in: FakeRequester(200, body).context()).error
+        let headers: HTTPFields = ["set-cookie": "session=geheim", "Set-Cookie": "b=geheim", "X-A": "1"]
+        let error = await Self.endpoint.authorize(in: FakeRequester(200, body, headers).context()).error
         #expect(error?.kind == .invalidResponse)
+        #expect(error?.url == "https://example.com/auth")
+        #expect(error?.httpHeaders == ["X-A": "1"])
         #expect(error?.httpStatus == 200)
         #expect(error?.body == nil)
         #expect(error?.recovery == AuthorizationError.Recovery.none)
@@ -85,11 +88,16 @@ struct EndpointAnswerTests {
         ] as [(Int, AuthorizationError.Recovery)]
     )
     func refusal(status: Int, recovery: AuthorizationError.Recovery) async {
-        let requester = FakeRequester(status, #"{"auth":"k:geheim"}"#, ["Retry-After": "7", "X-A": "1", "x-a": "2"])
+        let requester = FakeRequester(
+            status,
+            #"{"auth":"k:geheim"}"#,
+            ["Retry-After": "7", "X-A": "1", "x-a": "2", "Set-Cookie": "session=geheim"]
+        )
         for method in [Self.endpoint, Self.changing] {
             let error = await method.authorize(in: requester.context()).error
             #expect(error?.kind == .refused)
             #expect(error?.httpStatus == status)
+            #expect(error?.url == "https://example.com/auth")
             #expect(error?.httpHeaders == ["Retry-After": "7", "X-A": "1, 2"])
             #expect(error?.body == #"{"auth":"k:geheim"}"#)
             #expect(error?.message.hasPrefix("https://example.com/auth answered with status \(status) for ") == true)
@@ -146,10 +154,12 @@ struct EndpointAnswerTests {
             (CancellationError(), .requestFailed, .none),
         ]
         for (failure, kind, recovery) in failures {
+            let isCancelled = failure is CancellationError
             let error = await Self.endpoint.authorize(in: FakeRequester { _ in throw failure }.context()).error
             #expect(error?.kind == kind)
             #expect(error?.recovery == recovery)
             #expect(error?.httpStatus == nil)
+            #expect(error?.url == (kind == .requestFailed && !isCancelled ? "https://example.com/auth" : nil))
             #expect(error?.message.contains("geheim") == false)
             if let failure = failure as? HTTPRequestError {
                 #expect(error?.message.contains(failure.message) == true)

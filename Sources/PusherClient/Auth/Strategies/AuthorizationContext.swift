@@ -73,6 +73,7 @@ extension AuthorizationError {
             return AuthorizationError(
                 .requestFailed,
                 "\(place) gave no answer for \(subject): \(error.message)",
+                url: place,
                 recovery: canHelp ? .retry(after: .zero) : .none,
                 cause: error.cause
             )
@@ -80,6 +81,7 @@ extension AuthorizationError {
             return AuthorizationError(
                 .requestFailed,
                 "\(place) gave no answer for \(subject): the request failed",
+                url: place,
                 recovery: .retry(after: .zero),
                 cause: error
             )

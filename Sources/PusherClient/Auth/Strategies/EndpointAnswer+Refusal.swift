@@ -7,16 +7,15 @@ extension EndpointAnswer {
     static let maximumRetryDelay = 60
 
     func refusal(status: Int, body: String?, _ subject: AuthorizationSubject) -> AuthorizationError {
-        AuthorizationError(
+        var error = error(
             .refused,
             "\(HTTPRequest.printable(url: url)) answered with status \(status) for \(subject)"
                 + (Self.advice(status).map { "; \($0)" } ?? ""),
-            url: HTTPRequest.printable(url: url),
-            httpStatus: status,
-            httpHeaders: response.headers.dictionary.filter { $0.key.lowercased() != "set-cookie" },
-            body: body.map { String($0.prefix(Self.maximumBodyLength)) },
-            recovery: recovery(status)
+            status: status
         )
+        error.body = body.map { String($0.prefix(Self.maximumBodyLength)) }
+        error.recovery = recovery(status)
+        return error
     }
 
     private func recovery(_ status: Int) -> AuthorizationError.Recovery {

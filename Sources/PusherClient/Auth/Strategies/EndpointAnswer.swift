@@ -117,11 +117,21 @@ struct EndpointAnswer {
     }
 
     private func invalid(_ what: String, _ subject: AuthorizationSubject) -> AuthorizationError {
-        AuthorizationError(
+        error(
             .invalidResponse,
             "the answer of \(HTTPRequest.printable(url: url)) for \(subject) \(what)",
-            httpStatus: response.status,
-            httpHeaders: response.headers.dictionary
+            status: response.status
+        )
+    }
+
+    /// With what is known of the answer, but for cookies: who has one may be the user.
+    func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
+        AuthorizationError(
+            kind,
+            message,
+            url: HTTPRequest.printable(url: url),
+            httpStatus: status,
+            httpHeaders: response.headers.dictionary.filter { $0.key.lowercased() != "set-cookie" }
         )
     }
 }
