@@ -27,10 +27,10 @@
     /// The request for one channel. Called once for each try, so that every try can carry a fresh token, on a dispatch
     /// queue where it may block.
     ///
-    /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used; a `timeoutInterval` of 60 seconds
-    /// is what every `URLRequest` starts with, and means the client's own
-    /// (``PusherClientOptions/Timeouts-swift.struct/authorization``), which a longer one does not lengthen. A body without
-    /// a `Content-Type` gets `application/x-www-form-urlencoded`.
+    /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used. A `timeoutInterval` can only
+    /// shorten ``PusherClientOptions/Timeouts-swift.struct/authorization``, which is for the whole try; 60 seconds, what
+    /// every `URLRequest` starts with, and zero or less count as none. A body without a `Content-Type` gets
+    /// `application/x-www-form-urlencoded`.
     ///
     /// - Returns: The request, or nil where none can be made: the subscription fails then. The default gives nil.
     func requestFor(socketID: String, channelName: String) -> URLRequest?

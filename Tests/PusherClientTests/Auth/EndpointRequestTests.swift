@@ -110,6 +110,17 @@ struct EndpointRequestTests {
         #expect(request?.headers == ["Accept": "application/json"])
     }
 
+    @Test("the method is the same in small letters")
+    func lowerCase() async {
+        for method in ["get", "Get", "post"] {
+            _ = await AuthMethod.endpoint(AuthEndpoint(Self.url, method: method)).authorize(in: requester.context())
+        }
+        let form = "socket_id=1.1&channel_name=private-a"
+        #expect(requester.requests.elements.map(\.method) == ["GET", "GET", "POST"])
+        #expect(requester.requests.elements.map(\.url) == ["\(Self.url)?\(form)", "\(Self.url)?\(form)", Self.url])
+        #expect(requester.bodies == [nil, nil, form])
+    }
+
     @Test(
         "a URL that is none is an error that names it, without its secrets",
         arguments: [

@@ -76,12 +76,12 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
         let form = try form(for: request, parameters: parameters, subject: subject)
         var httpRequest = HTTPRequest(
             url: endpoint.url,
-            method: endpoint.method,
+            method: endpoint.method.uppercased(),
             headers: headers,
             timeout: endpoint.timeout ?? context.timeout,
             maximumResponseSize: context.maximumResponseSize
         )
-        if endpoint.method == "GET" {
+        if httpRequest.method == "GET" {
             httpRequest.url = Self.url(endpoint.url, query: form)
         } else {
             httpRequest.headers.setIfMissing("Content-Type", "application/x-www-form-urlencoded")
