@@ -1,5 +1,7 @@
-import PusherClient
+import PusherTestServer
 import Testing
+
+@testable import PusherClient
 
 @Suite("Several authorizations at once", .timeLimit(.minutes(5)))
 struct BatchTests {
@@ -89,36 +91,16 @@ struct BatchTests {
         #expect(results.allSatisfy { $0.error?.message.contains("2 channels") == true })
     }
 
-    @Test("more than the size, or other connections, are more requests; the results keep their order")
-    func split() async {
-        let requester = FakeRequester { request in
-            let names = String(decoding: request.body ?? [], as: UTF8.self).split(separator: "&").dropFirst()
-                .map { $0.split(separator: "=")[1] }
-            let members = names.map { #""\#($0)":{"status":200,"data":{"auth":"k:\#($0)"}}"# }
-            return HTTPResponse(status: 200, body: Array("{\(members.joined(separator: ","))}".utf8))
-        }
-        let names = (0..<25).map { "private-\($0)" }
-        let requests = Self.requests(names) + Self.requests(names, socketID: "2.2")
-        let results = await Self.batching(10).authorize(requests, in: requester.context())
-        #expect(results.map { $0.value?.auth } == (names + names).map { "k:\($0)" })
-        let sizes = requester.bodies.map { ($0 ?? "").split(separator: "&").count - 1 }
-        #expect(sizes.sorted() == [5, 5, 10, 10, 10, 10])
-        #expect(requester.bodies.count { $0?.hasPrefix("socket_id=2.2&") == true } == 3)
-    }
-
-    @Test("several for a strategy that does not batch are asked one by one")
-    func notBatching() async {
-        let requester = FakeRequester { request in
-            let name = String(decoding: request.body ?? [], as: UTF8.self).split(separator: "=").last ?? ""
-            return HTTPResponse(status: 200, body: Array(#"{"auth":"k:\#(name)"}"#.utf8))
-        }
-        let names = (0..<25).map { "private-\($0)" }
-        let results = await AuthMethod.endpoint("https://example.com").authorize(
-            Self.requests(names),
-            in: requester.context()
-        )
-        #expect(results.map { $0.value?.auth } == names.map { "k:\($0)" })
-        #expect(requester.requests.count == 25)
+    @Test("a client asks for no more at once than the strategy takes", arguments: [(10, [5, 10, 10]), (1, [])])
+    func split(maximumSize: Int, sizes: [Int]) async throws {
+        let world = VirtualWorld()
+        let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true, maximumBatchSize: maximumSize)
+        let pusher = world.makeClient(.virtual(authMethod: .endpoint(endpoint)))
+        let channels = (1...25).map { pusher.subscribe("private-\($0)") }
+        pusher.connect()
+        await world.runUntil { channels.allSatisfy(\.subscribed) }
+        let asked = world.server.authorizationRequests.map { $0.bodyText.split(separator: "&").count - 1 }
+        #expect(asked.sorted() == (sizes.isEmpty ? channels.map { _ in 1 } : sizes))
     }
 
     @Test("a batch authorizer is asked once, and answers for each channel")

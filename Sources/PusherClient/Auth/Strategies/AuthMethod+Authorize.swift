@@ -38,57 +38,30 @@ extension AuthMethod {
 
     /// One result for each request, in order. Never hangs the caller's thread, and ends soon when its task is cancelled.
     ///
-    /// More requests than ``maximumBatchSize``, or requests of several connections, are several batches at once.
+    /// - Parameter requests: All of one connection, and not more than ``maximumBatchSize``: it is the caller who cuts
+    ///   them into batches.
     package func authorize(
         _ requests: [AuthorizationRequest],
         in context: AuthorizationContext
     ) async -> [Result<Authorization, AuthorizationError>] {
-        let batches = Self.batches(of: requests, maximumSize: maximumBatchSize)
-        if batches.count == 1 { return await authorize(batch: requests, in: context) }
-        return await withTaskGroup { group in
-            for (index, batch) in batches.enumerated() {
-                group.addTask { (index, await authorize(batch: batch, in: context)) }
-            }
-            var results = [[Result<Authorization, AuthorizationError>]](repeating: [], count: batches.count)
-            for await (index, result) in group { results[index] = result }
-            return Array(results.joined())
-        }
-    }
-
-    private static func batches(of requests: [AuthorizationRequest], maximumSize: Int) -> [[AuthorizationRequest]] {
-        var batches: [[AuthorizationRequest]] = []
-        for request in requests {
-            if let last = batches.last, last.count < maximumSize, last.first?.socketID == request.socketID {
-                batches[batches.count - 1].append(request)
-            } else {
-                batches.append([request])
-            }
-        }
-        return batches
-    }
-
-    private func authorize(
-        batch: [AuthorizationRequest],
-        in context: AuthorizationContext
-    ) async -> [Result<Authorization, AuthorizationError>] {
-        guard let first = batch.first else { return [] }
+        guard let first = requests.first else { return [] }
         switch self {
         case .endpoint(let url):
-            return await EndpointAuthorizer(endpoint: AuthEndpoint(url)).authorize(batch, in: context)
+            return await EndpointAuthorizer(endpoint: AuthEndpoint(url)).authorize(requests, in: context)
         case .authRequestBuilder(let builder):
             return [await BuiltRequest.authorize(first, with: builder, in: context)]
         case .authorizer(let authorizer as any BuiltInAuthorizer):
-            return await authorizer.authorize(batch, in: context)
+            return await authorizer.authorize(requests, in: context)
         case .authorizer(let authorizer as any BatchAuthorizer):
-            return await Self.ask(authorizer, batch)
+            return await Self.ask(authorizer, requests)
         case .authorizer(let authorizer as any AsyncAuthorizer):
             return [await Self.ask(authorizer, first)]
         case .authorizer(let authorizer):
             return [await Self.ask(authorizer, first)]
         case .inline(let secret):
-            return await InlineAuthorizer(secret: secret, masterKey: .none).authorize(batch, in: context)
+            return await InlineAuthorizer(secret: secret, masterKey: .none).authorize(requests, in: context)
         case .noMethod:
-            return batch.map { .failure(.noMethod($0)) }
+            return requests.map { .failure(.noMethod($0)) }
         }
     }
 }
