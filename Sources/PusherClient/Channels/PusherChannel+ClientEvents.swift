@@ -117,14 +117,7 @@ enum ClientEventData {
         _ encoding: PusherClientOptions.ClientEventEncoding
     ) throws -> Envelope.Payload {
         if case .string = encoding, let text = data as? String { return .string(text) }
-        // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
-        guard JSONSerialization.isValidJSONObject([data]) else {
-            guard let value = data as? any Encodable else { throw CocoaError(.propertyListWriteInvalid) }
-            return try payload(of: value, JSONEncoder(), encoding)
-        }
-        let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
-        let bytes = try JSONSerialization.data(withJSONObject: [data], options: options)
-        return payload(String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self), encoding)
+        return payload(try JSONText.make(of: data), encoding)
     }
 
     static func payload(

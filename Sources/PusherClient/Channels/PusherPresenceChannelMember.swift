@@ -16,7 +16,7 @@ public final class PusherPresenceChannelMember: Sendable {
     ///     counts as nil.
     public init(userId: String, userInfo: Any? = nil) {
         self.userId = userId
-        self.userInfoText = userInfo.flatMap(Self.text)
+        self.userInfoText = userInfo.flatMap { try? JSONText.make(of: $0) }
     }
 
     package init(userId: String, userInfoText: String?) {
@@ -40,21 +40,6 @@ public final class PusherPresenceChannelMember: Sendable {
     public func decodeUserInfo<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
     {
         try decoder.decode(type, from: Data((userInfoText ?? "null").utf8))
-    }
-
-    private static func text(_ value: Any) -> String? {
-        // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
-        if JSONSerialization.isValidJSONObject([value]) {
-            let data = try? JSONSerialization.data(
-                withJSONObject: [value],
-                options: [.sortedKeys, .withoutEscapingSlashes]
-            )
-            return data.map { String(decoding: $0.dropFirst().dropLast(), as: UTF8.self) }
-        }
-        guard let value = value as? any Encodable else { return nil }
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) }
     }
 }
 

@@ -1,0 +1,19 @@
+import Foundation
+
+/// JSON text of what users hand over without a type.
+enum JSONText {
+    /// Of anything that `JSONSerialization` takes, a string or a number among it, or of an `Encodable` value; keys sorted,
+    /// slashes not escaped.
+    static func make(of value: Any) throws -> String {
+        // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
+        guard JSONSerialization.isValidJSONObject([value]) else {
+            guard let value = value as? any Encodable else { throw CocoaError(.propertyListWriteInvalid) }
+            let encoder = JSONEncoder()
+            encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+            return String(decoding: try encoder.encode(value), as: UTF8.self)
+        }
+        let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+        let bytes = try JSONSerialization.data(withJSONObject: [value], options: options)
+        return String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
+    }
+}

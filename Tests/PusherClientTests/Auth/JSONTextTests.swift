@@ -1,0 +1,38 @@
+import Foundation
+import PusherProtocol
+import Testing
+
+@testable import PusherClient
+
+@Suite("JSON text of what has no type")
+struct JSONTextTests {
+    struct Info: Encodable {
+        var b = "a/b"
+        var a = [1]
+    }
+
+    @Test("keys are sorted, and slashes stay as they are")
+    func texts() throws {
+        #expect(try JSONText.make(of: ["b": "a/b", "a": [1]] as [String: Any]) == #"{"a":[1],"b":"a/b"}"#)
+        #expect(try JSONText.make(of: Info()) == #"{"a":[1],"b":"a/b"}"#)
+        #expect(try JSONText.make(of: "a/b") == #""a/b""#)
+        #expect(try JSONText.make(of: 5) == "5")
+        #expect(try JSONText.make(of: NSNull()) == "null")
+    }
+
+    @Test("what JSON cannot hold is an error, not a trap")
+    func notJSON() {
+        struct Opaque {}
+        for value in [Opaque(), Double.nan, [1: "a"] as [AnyHashable: Any], ["a": Opaque()], { 1 }] as [Any] {
+            #expect(throws: (any Error).self) { try JSONText.make(of: value) }
+        }
+    }
+
+    @Test("a client event has the same text, whichever way its data is encoded")
+    func clientEvents() throws {
+        let text = #"{"a":[1],"b":"a/b"}"#
+        #expect(try ClientEventData.payload(of: Info() as Any, .json) == .json(text))
+        let values: [String: Any] = ["b": "a/b", "a": [1]]
+        #expect(try ClientEventData.payload(of: values as Any, .string) == .string(text))
+    }
+}
