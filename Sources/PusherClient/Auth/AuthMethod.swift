@@ -3,17 +3,17 @@
 /// ```swift
 /// let options = PusherClientOptions(
 ///     authMethod: .endpoint(
-///         AuthEndpoint("https://example.com/pusher/auth", headersProvider: { _ in
-///             ["Authorization": "Bearer \(try await session.token())"]
-///         })
+///         "https://example.com/pusher/auth",
+///         headersProvider: { _ in ["Authorization": "Bearer \(try await session.token())"] }
 ///     )
 /// )
 /// ```
 /// There are five cases, as in PusherSwift. What goes past them is made by static functions:
-/// ``endpoint(_:)``, ``authorizer(_:)`` and ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
+/// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)``, ``endpoint(_:)``,
+/// ``authorizer(_:)`` and ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
 public enum AuthMethod: Sendable {
-    /// A `POST` request to an endpoint of your backend, of which only the URL is to be said. See ``AuthEndpoint`` for
-    /// one with headers, parameters or batches.
+    /// A `POST` request to an endpoint of your backend, of which only the URL is to be said. See
+    /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)`` for more.
     case endpoint(authEndpoint: String)
     /// Requests that you make, whose answers the client reads.
     case authRequestBuilder(authRequestBuilder: any AuthRequestBuilderProtocol)
@@ -27,7 +27,41 @@ public enum AuthMethod: Sendable {
 }
 
 extension AuthMethod {
-    /// Requests to an endpoint of your backend, with headers, parameters, providers or batches.
+    /// Requests to an endpoint of your backend.
+    ///
+    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    ///
+    /// - Parameters:
+    ///   - url: An `http` or `https` URL.
+    ///   - method: The HTTP method. Default: `POST`.
+    ///   - headers: Header fields of each request.
+    ///   - parameters: Parameters of each request, sent in this order.
+    ///   - timeout: How long one request may take: see ``AuthEndpoint/timeout``.
+    ///   - headersProvider: Gives more header fields, before each request.
+    ///   - parametersProvider: Gives more parameters, before each request.
+    public static func endpoint(
+        _ url: String,
+        method: String = "POST",
+        headers: [String: String] = [:],
+        parameters: AuthEndpoint.Parameters = [:],
+        timeout: Duration? = nil,
+        headersProvider: AuthEndpoint.HeadersProvider? = nil,
+        parametersProvider: AuthEndpoint.ParametersProvider? = nil
+    ) -> AuthMethod {
+        .endpoint(
+            AuthEndpoint(
+                url,
+                method: method,
+                headers: headers,
+                parameters: parameters,
+                timeout: timeout,
+                headersProvider: headersProvider,
+                parametersProvider: parametersProvider
+            )
+        )
+    }
+
+    /// Requests to an endpoint of your backend, which is described elsewhere, or takes batches.
     ///
     /// It is the case ``authorizer(authorizer:)`` in a pattern.
     public static func endpoint(_ endpoint: AuthEndpoint) -> AuthMethod {

@@ -14,6 +14,42 @@ public enum UserAuthMethod: Sendable {
     case noMethod
 }
 
+extension UserAuthMethod {
+    /// Requests to an endpoint of your backend.
+    ///
+    /// It is the case ``endpoint(_:)`` in a pattern.
+    ///
+    /// - Parameters:
+    ///   - url: An `http` or `https` URL.
+    ///   - method: The HTTP method. Default: `POST`.
+    ///   - headers: Header fields of each request.
+    ///   - parameters: Parameters of each request, sent in this order.
+    ///   - timeout: How long one request may take: see ``AuthEndpoint/timeout``.
+    ///   - headersProvider: Gives more header fields, before each request.
+    ///   - parametersProvider: Gives more parameters, before each request.
+    public static func endpoint(
+        _ url: String,
+        method: String = "POST",
+        headers: [String: String] = [:],
+        parameters: AuthEndpoint.Parameters = [:],
+        timeout: Duration? = nil,
+        headersProvider: AuthEndpoint.HeadersProvider? = nil,
+        parametersProvider: AuthEndpoint.ParametersProvider? = nil
+    ) -> UserAuthMethod {
+        .endpoint(
+            AuthEndpoint(
+                url,
+                method: method,
+                headers: headers,
+                parameters: parameters,
+                timeout: timeout,
+                headersProvider: headersProvider,
+                parametersProvider: parametersProvider
+            )
+        )
+    }
+}
+
 extension UserAuthMethod: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The case, with nothing secret in it.
     public var description: String {

@@ -120,6 +120,58 @@ struct AuthMethodTests {
         #expect(labelled == unlabelled)
     }
 
+    @Test("an endpoint may be said as a literal, a string or a value, with what else it needs")
+    func endpoints() async {
+        let url = "https://example.com/auth"
+        let plain: [AuthMethod] = [
+            .endpoint("https://example.com/auth"), .endpoint(url), .endpoint(AuthEndpoint(url)),
+            .endpoint(authEndpoint: url), [url].map(AuthMethod.endpoint)[0],
+        ]
+        let requester = FakeRequester()
+        for method in plain { _ = await method.authorize(in: requester.context()) }
+        let form = "socket_id=1.1&channel_name=private-a"
+        #expect(requester.requests.elements.map(\.url) == plain.map { _ in url })
+        #expect(requester.bodies == plain.map { _ in form })
+
+        let full = FakeRequester()
+        let method = AuthMethod.endpoint(
+            url,
+            method: "PUT",
+            headers: ["X-A": "1"],
+            parameters: ["b": "2"],
+            timeout: .seconds(3),
+            headersProvider: { _ in ["X-C": "3"] },
+            parametersProvider: { _ in ["d": "4"] }
+        )
+        _ = await method.authorize(in: full.context())
+        let request = full.requests.elements.first
+        #expect(request?.method == "PUT")
+        #expect(request?.timeout == .seconds(3))
+        #expect(request?.headers["X-A"] == "1")
+        #expect(request?.headers["X-C"] == "3")
+        #expect(full.bodies == ["\(form)&b=2&d=4"])
+    }
+
+    @Test("a user's endpoint may be said in the same ways")
+    func userEndpoints() async {
+        let url = "https://example.com/user-auth"
+        let methods: [UserAuthMethod] = [
+            .endpoint("https://example.com/user-auth"), .endpoint(url), .endpoint(AuthEndpoint(url)),
+            .endpoint(url, parameters: ["a": "1"]),
+        ]
+        let requester = FakeRequester()
+        for method in methods { _ = await method.authenticate(socketID: "1.1", in: requester.context()) }
+        #expect(requester.requests.elements.map(\.url) == methods.map { _ in url })
+        #expect(requester.bodies == ["socket_id=1.1", "socket_id=1.1", "socket_id=1.1", "socket_id=1.1&a=1"])
+        for method in methods {
+            guard case .endpoint(let endpoint) = method else {
+                Issue.record("it is another case")
+                continue
+            }
+            #expect(endpoint.url == url)
+        }
+    }
+
     @Test("without a method, the error says what to do")
     func noMethod() async {
         let error = await AuthMethod.noMethod.authorize(in: FakeRequester().context()).error
