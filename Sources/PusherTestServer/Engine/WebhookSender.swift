@@ -17,7 +17,7 @@ final class WebhookSender: Sendable {
     private let application: PusherTestServer.Application
     private let state = NIOLockedValueBox(State())
 
-    private struct State {
+    private struct State: Sendable {
         /// Nothing is sent before the server listens, nor after its shutdown.
         var isOpen = false
         var queue: AsyncStream<Webhook>.Continuation?
@@ -56,12 +56,14 @@ final class WebhookSender: Sendable {
 
     @discardableResult
     func beginShutdown() -> Task<Void, Never>? {
-        state.withLockedValue { state in
+        let ended = state.withLockedValue { state in
             defer { state = State() }
-            state.queue?.finish()
-            state.task?.cancel()
-            return state.task
+            return state
         }
+        // Not under the lock: both resume whoever waits.
+        ended.queue?.finish()
+        ended.task?.cancel()
+        return ended.task
     }
 
     /// The client lives no longer than this task, so that it is shut down whatever happens.
