@@ -42,7 +42,7 @@ extension PusherTestServer {
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where the name or the id breaks the protocol's
     ///   rules.
     public func publish(event name: String, data: String, toUser userID: String) throws {
-        try publish(event: name, data: data, to: ServerBrain.userChannelPrefix + userID)
+        try publish(event: name, data: data, to: ChannelName.serverToUserPrefix + userID)
     }
 
     /// Ends the connections that a user has signed in on, with code 4009.

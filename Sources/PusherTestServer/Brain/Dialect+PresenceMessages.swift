@@ -23,11 +23,11 @@ extension PusherTestServer.Dialect {
     }
 
     func memberAdded(channel: String, _ member: PresenceMember) -> String {
-        memberEvent(ServerEvent.memberAdded, channel, member, hasInfo: true)
+        memberEvent(EventName.memberAddedInternal, channel, member, hasInfo: true)
     }
 
     func memberRemoved(channel: String, _ member: PresenceMember) -> String {
-        memberEvent(ServerEvent.memberRemoved, channel, member, hasInfo: presence.tellsInfoOfLeavers)
+        memberEvent(EventName.memberRemovedInternal, channel, member, hasInfo: presence.tellsInfoOfLeavers)
     }
 
     private func memberEvent(_ event: String, _ channel: String, _ member: PresenceMember, hasInfo: Bool) -> String {

@@ -10,7 +10,7 @@ extension PusherTestServer.Dialect {
         var members = [("user_data", JSONText.string(userData))]
         if users.echoesAuth { members.append(("auth", JSONText.string(auth))) }
         let data = users.signInSuccess.payload(JSONText.object(members))
-        return text(Envelope(event: ServerEvent.signInSuccess, data: data))
+        return text(Envelope(event: EventName.signInSuccess, data: data))
     }
 
     func watchlistEvents(_ events: [(name: String, userIDs: [String])]) -> String {
@@ -21,7 +21,7 @@ extension PusherTestServer.Dialect {
             ])
         }
         let data = users.watchlistEvents.payload(JSONText.object([("events", JSONText.array(list))]))
-        return text(Envelope(event: ServerEvent.watchlistEvents, data: data))
+        return text(Envelope(event: EventName.watchlistEvents, data: data))
     }
 }
 

@@ -40,7 +40,7 @@ package struct PublishedEvent: Hashable, Sendable {
 
     /// True for the channel of a signed-in user.
     private static func isUserChannel(_ channel: String) -> Bool {
-        let prefix = ServerBrain.userChannelPrefix.utf8
+        let prefix = ChannelName.serverToUserPrefix.utf8
         let lengths = prefix.count + 1...prefix.count + PresenceMember.maximumIDLength
         return channel.utf8.starts(with: prefix) && lengths.contains(channel.utf8.count)
     }

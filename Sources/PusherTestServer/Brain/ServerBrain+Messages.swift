@@ -63,7 +63,7 @@ extension ServerBrain {
         case EventName.pong: break
         case let event where EventName.isClientEvent(event):
             relayClientEvent(message, on: id)
-        case ServerEvent.signIn: signIn(message, on: id)
+        case EventName.signIn: signIn(message, on: id)
         case let event: reportUnknownEvent(event, on: id)
         }
     }

@@ -8,7 +8,9 @@ extension ServerBrain {
             return reportInvalidMessage("A subscription needs a \"channel\" that is a string", on: id)
         }
         if let fault = subscriptionFaults[channel] { return answer(channel, with: fault, on: id) }
-        if channel.utf8.starts(with: Self.userChannelPrefix.utf8) { return subscribeToUserChannel(channel, on: id) }
+        if channel.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) {
+            return subscribeToUserChannel(channel, on: id)
+        }
         guard let name = try? ChannelName(channel) else {
             let message = "Invalid channel name: \(shortened(channel))"
             let refusal = SubscriptionRefusal(message: message, type: nil, status: 4009)
@@ -66,7 +68,7 @@ extension ServerBrain {
     private mutating func announceCount(of channel: String) {
         let isCounted =
             ChannelKind(ofChannelNamed: channel).base != .presence
-            && !channel.utf8.starts(with: Self.userChannelPrefix.utf8)
+            && !channel.utf8.starts(with: ChannelName.serverToUserPrefix.utf8)
         guard options.sendsSubscriptionCounts, isCounted else { return }
         noteSubscriptionCount(subscriptionCount(of: channel), of: channel)
         guard let ids = subscribers[channel] else { return }

@@ -10,8 +10,6 @@ struct SignedInUser: Hashable, Sendable {
 
 /// Signing in, and the users' own channels (protocol clause 9).
 extension ServerBrain {
-    static let userChannelPrefix = "#server-to-user-"
-
     mutating func signIn(_ message: Envelope, on id: ConnectionID) {
         guard dialect.users.knowsSignIn else { return reportUnknownEvent(message.event, on: id) }
         let data = message.data.value
@@ -93,7 +91,7 @@ extension ServerBrain {
     // MARK: The users' own channels
 
     mutating func subscribeToUserChannel(_ channel: String, on id: ConnectionID) {
-        guard let user = connections[id]?.user, channel == Self.userChannelPrefix + user.id else {
+        guard let user = connections[id]?.user, channel == ChannelName.serverToUserPrefix + user.id else {
             return refuseSubscription(
                 to: channel,
                 SubscriptionRefusal(message: "Invalid channel name: \(Self.shortened(channel))"),
