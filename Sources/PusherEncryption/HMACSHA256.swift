@@ -8,12 +8,7 @@ package enum HMACSHA256 {
     }
 
     package static func hexadecimal(_ bytes: [UInt8], secret: String) -> String {
-        let code = authenticationCode(bytes, secret: secret)
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        text.reserveCapacity(code.count * 2)
-        for byte in code { text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]] }
-        return String(decoding: text, as: UTF8.self)
+        Hexadecimal.digits(of: authenticationCode(bytes, secret: secret))
     }
 
     /// Compares in constant time, so that the time of an answer says nothing about the right signature.
