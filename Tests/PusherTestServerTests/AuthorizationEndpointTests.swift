@@ -145,9 +145,31 @@ struct AuthorizationEndpointTests {
         #expect(answer("/pusher/auth", String(repeating: "x", count: 1 << 20 + 1))?.status == 413)
         var server = server()
         let form = "socket_id=1.1&channel_name=private-x"
-        #expect(server.post("/pusher/auth", form, method: "GET").response?.status == 405)
+        for method in ["PUT", "HEAD"] {
+            #expect(server.post("/pusher/auth", form, method: method).response?.status == 405)
+        }
         #expect(server.post("/pusher/auth?once=1", form).response?.status == 200)
         #expect(server.post("/pusher/other", form).isEmpty)
+    }
+
+    @Test("a GET has its form in the query, and what is in its body does not count")
+    func get() {
+        var server = server()
+        let form = "socket_id=1.1&channel_name=private-%40x"
+        let posted = server.post("/pusher/auth", form).response
+        #expect(server.post("/pusher/auth?\(form)", "", method: "GET").response == posted)
+        #expect(server.post("/pusher/auth", form, method: "GET").response?.status == 400)
+        #expect(server.post("/pusher/auth?\(form)", "channel_name=a b", method: "GET").response == posted)
+        let batch = "socket_id=1.1&channel_name%5B%5D=private-x&channel_name[]=private-y"
+        #expect(
+            server.post("/pusher/auth?\(batch)", "", method: "GET").response
+                == server.post("/pusher/auth", batch).response
+        )
+        let user = "socket_id=1.1&user_id=a%20b"
+        #expect(
+            server.post("/pusher/user-auth?\(user)", "", method: "GET").response
+                == server.post("/pusher/user-auth", user).response
+        )
     }
 
     @Test("bytes that are not UTF-8")

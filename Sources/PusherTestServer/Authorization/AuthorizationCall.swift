@@ -14,7 +14,7 @@ package struct AuthorizationCall: Sendable {
     }
 
     let request: PusherTestServer.Request
-    let form: FormBody
+    let form: Form
     let content: Content
 
     /// Nil where the request is for something else. Calls the closures, so no lock may be held.
@@ -22,15 +22,17 @@ package struct AuthorizationCall: Sendable {
         guard let endpoint = Endpoint(rawValue: request.path) else { return nil }
         self.request = request
         guard request.body.count <= options.maximumRequestSize else {
-            form = FormBody([])
+            form = Form("")
             content = .invalid(
                 .tooLarge("the body exceeds the allowed maximum (\(options.maximumRequestSize) bytes)")
             )
             return
         }
-        form = FormBody(request.body)
+        form = Form(request.method == "GET" ? request.query : request.bodyText)
         do throws(RESTFailure) {
-            guard request.method == "POST" else { throw RESTFailure(status: 405, message: "only POST is known here") }
+            guard ["GET", "POST"].contains(request.method) else {
+                throw RESTFailure(status: 405, message: "only GET and POST are known here")
+            }
             guard let socketID = form["socket_id"] else { throw .badRequest("socket_id is missing") }
             guard PublishedEvent.isSocketID(socketID) else {
                 throw .badRequest("socket_id must have the form 123.456")
@@ -50,7 +52,7 @@ package struct AuthorizationCall: Sendable {
     }
 
     private static func channels(
-        _ form: FormBody,
+        _ form: Form,
         _ socketID: String,
         _ request: PusherTestServer.Request,
         _ options: PusherTestServer.Options
@@ -82,7 +84,7 @@ package struct AuthorizationCall: Sendable {
     private static let maximumBatchCount = 1_000
 
     private static func user(
-        _ form: FormBody,
+        _ form: Form,
         _ socketID: String,
         _ request: PusherTestServer.Request,
         _ options: PusherTestServer.Options

@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// What `POST /pusher/auth` asks about one channel: see ``Options/authorizeChannel``.
+    /// What a request to `/pusher/auth` asks about one channel: see ``Options/authorizeChannel``.
     public struct ChannelAuthorizationRequest: Sendable {
         /// The connection that wants to subscribe.
         public var socketID: String
@@ -24,7 +24,7 @@ extension PusherTestServer {
         case refuse(status: Int = 403, body: String = "Forbidden")
     }
 
-    /// What `POST /pusher/user-auth` asks: see ``Options/authenticateUser``.
+    /// What a request to `/pusher/user-auth` asks: see ``Options/authenticateUser``.
     public struct UserAuthenticationRequest: Sendable {
         /// The connection that wants to sign in.
         public var socketID: String

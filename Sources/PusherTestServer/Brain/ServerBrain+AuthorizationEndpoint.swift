@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// `POST /pusher/auth` and `POST /pusher/user-auth`: what a backend answers (protocol clause 8).
+/// `/pusher/auth` and `/pusher/user-auth`: what a backend answers (protocol clause 8).
 extension ServerBrain {
     package mutating func authorizationRequest(_ id: RequestID, _ call: AuthorizationCall) -> [ServerAction] {
         record(.authorizationRequested(call.request))
@@ -58,7 +58,7 @@ extension ServerBrain {
 
     private func response(
         to channel: AuthorizationCall.Channel,
-        _ form: FormBody,
+        _ form: Form,
         _ socketID: String,
         _ fault: PusherTestServer.AuthorizationFault?
     ) -> RESTResponse {
@@ -93,7 +93,7 @@ extension ServerBrain {
 
     private func response(
         to decision: PusherTestServer.UserAuthentication,
-        _ form: FormBody,
+        _ form: Form,
         _ socketID: String,
         _ fault: PusherTestServer.AuthorizationFault?
     ) -> RESTResponse {

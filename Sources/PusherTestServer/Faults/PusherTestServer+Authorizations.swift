@@ -16,7 +16,7 @@ extension PusherTestServer {
         engine.step { brain in brain.failAuthorizations(count: count, of: target, with: fault) }
     }
 
-    /// Makes requests to `POST /pusher/user-auth` fail, until ``acceptAuthorizations()``.
+    /// Makes requests to `/pusher/user-auth` fail, until ``acceptAuthorizations()``.
     ///
     /// - Parameters:
     ///   - count: how many; the ones after them are answered as usual. Nil, the default, means all.

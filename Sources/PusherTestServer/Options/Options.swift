@@ -43,12 +43,12 @@ extension PusherTestServer {
         /// The longest `user_info` on a presence channel, in bytes of JSON text. Default: 1,024.
         public var maximumUserInfoSize = 1024
 
-        /// What the backend at `POST /pusher/auth` says about a channel. Default: everybody may subscribe; who the user
+        /// What the backend at `/pusher/auth` says about a channel. Default: everybody may subscribe; who the user
         /// is on a presence channel is what ``ChannelAuthorization/allow(userID:userInfo:)`` says.
         ///
         /// Is called on the server's event loop, and must not wait for anything.
         public var authorizeChannel: @Sendable (ChannelAuthorizationRequest) -> ChannelAuthorization = { _ in .allow() }
-        /// What the backend at `POST /pusher/user-auth` says about a user. Default: everybody may sign in; who the user
+        /// What the backend at `/pusher/user-auth` says about a user. Default: everybody may sign in; who the user
         /// is is what ``UserAuthentication/allow(userID:userInfo:watchlist:)`` says.
         ///
         /// Is called on the server's event loop, and must not wait for anything.

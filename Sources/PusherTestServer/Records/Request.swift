@@ -46,21 +46,14 @@ extension PusherTestServer {
         public var bodyText: String { String(decoding: body, as: UTF8.self) }
 
         /// The query's parameters, percent-decoded. Of a parameter that stands twice, the last one counts.
-        public var parameters: [String: String] {
-            Dictionary(parameterList.map { ($0.name, $0.value) }) { _, last in last }
-        }
+        public var parameters: [String: String] { Form(query).parameters }
 
         /// The value of the first header field of that name, in any case.
         public func header(_ name: String) -> String? {
             headers.first(named: name)
         }
 
-        var parameterList: [(name: String, value: String)] {
-            query.split(separator: "&").map { pair in
-                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                return (PercentEncoding.decode(parts[0]), parts.count > 1 ? PercentEncoding.decode(parts[1]) : "")
-            }
-        }
+        var parameterList: [(name: String, value: String)] { Form(query).fields }
     }
 }
 

@@ -11,15 +11,16 @@ import Testing
 @Suite("Every way to authorize, over real HTTP and WebSocket", .timeLimit(.minutes(5)))
 struct AuthorizationOverSocketsTests {
     enum Strategy: CaseIterable {
-        case endpoint, endpointWithHeaders, batchingEndpoint, requestBuilder, completion, async, closure, batch
-        case inline, inlineWithMasterKey
+        case endpoint, endpointWithHeaders, getEndpoint, batchingEndpoint, requestBuilder
+        case completion, async, closure, batch, inline, inlineWithMasterKey
 
         func method(_ server: PusherTestServer) -> AuthMethod {
             let url = server.httpURL + "/pusher/auth"
             let backend = Backend(server: server)
             return switch self {
             case .endpoint: .endpoint(authEndpoint: url)
-            case .endpointWithHeaders: .endpoint(AuthEndpoint(url, headers: ["X-Tenant": "7"]))
+            case .endpointWithHeaders: .endpoint(url, headers: ["X-Tenant": "7"])
+            case .getEndpoint: .endpoint(url, method: "get", parameters: ["user_info": #"{"age":36}"#])
             case .batchingEndpoint: .endpoint(AuthEndpoint(url, isBatching: true))
             case .requestBuilder: .authRequestBuilder(authRequestBuilder: RequestBuilder(url: url))
             case .completion: .authorizer(authorizer: CompletionAuthorizer(backend: backend))
@@ -107,6 +108,36 @@ struct AuthorizationOverSocketsTests {
             #expect(request.header("Content-Type") == "application/x-www-form-urlencoded")
             #expect(request.header("Authorization") == "Bearer one")
             #expect(request.header("X-Socket") == socketID)
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("with GET the form is in the query, for channels and for users")
+    func get() async throws {
+        try await PusherTestServer.withServer { server in
+            let pusher = Pusher(
+                key: server.options.application.key,
+                options: PusherClientOptions(
+                    authMethod: Strategy.getEndpoint.method(server),
+                    host: .host(server.host),
+                    port: server.port,
+                    useTLS: false,
+                    userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth", method: "GET"),
+                    logger: .quiet
+                )
+            )
+            let channel = pusher.subscribe("private-a=@,.;b")
+            let socketID = try await pusher.connected()
+            try await channel.subscribed()
+            try await pusher.signedIn()
+            #expect(server.authorizationRequests.map(\.method) == ["GET", "GET"])
+            #expect(server.authorizationRequests.map(\.body) == [[], []])
+            #expect(
+                server.authorizationRequests.map(\.query) == [
+                    "socket_id=\(socketID)&channel_name=private-a%3D%40%2C.%3Bb&user_info=%7B%22age%22%3A36%7D",
+                    "socket_id=\(socketID)",
+                ]
+            )
             await pusher.disconnected()
         }
     }

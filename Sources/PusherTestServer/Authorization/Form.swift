@@ -1,12 +1,10 @@
-import PusherProtocol
+/// A form, `application/x-www-form-urlencoded`: the body of a `POST` or the query of a URL.
+struct Form: Sendable {
+    let fields: [(name: String, value: String)]
 
-/// The body of a form, `application/x-www-form-urlencoded`.
-struct FormBody: Sendable {
-    private let fields: [(name: String, value: String)]
-
-    /// What is no valid escape stays as it is, so that every body can be read.
-    init(_ body: [UInt8]) {
-        fields = String(decoding: body, as: UTF8.self).split(separator: "&").map { pair in
+    /// What is no valid escape stays as it is, so that every text can be read.
+    init(_ text: String) {
+        fields = text.split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
             return (PercentEncoding.decode(parts[0]), parts.count > 1 ? PercentEncoding.decode(parts[1]) : "")
         }
