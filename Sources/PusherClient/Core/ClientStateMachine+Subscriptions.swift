@@ -129,7 +129,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let name = envelope.channel, !name.utf8.starts(with: SignedInUser.channelPrefix.utf8) else { return }
+        guard let name = envelope.channel, !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else { return }
         if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
             // It was given up while the server made up its mind.
             subscriptions[name] = nil

@@ -7,9 +7,7 @@ package struct SignedInUser: Hashable, Sendable {
     package var data: String
 
     /// The channel on which the server sends the user's own events.
-    package var channelName: String { Self.channelPrefix + id }
-
-    package static let channelPrefix = "#server-to-user-"
+    package var channelName: String { ChannelName.serverToUserPrefix + id }
 }
 
 extension SignedInUser {
