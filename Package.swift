@@ -119,6 +119,7 @@ let package = Package(
                 "PusherTestServer",
                 "PusherProtocol",
                 "PusherEncryption",
+                "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),

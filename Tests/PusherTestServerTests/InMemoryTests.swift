@@ -1,6 +1,7 @@
 import NIOCore
 import NIOEmbedded
 import PusherProtocol
+import TestSupport
 import Testing
 
 @testable import PusherTestServer
@@ -183,7 +184,7 @@ struct InMemoryTests {
         let link = server.open(Request(target: "/app/app-key"), on: loop) { _ in }
         link.send(Envelope.subscribe(channel: "a").jsonText)
         await loop.run()
-        try await server.server.waitForSubscription(to: "a")
+        try await server.server.waitForSubscription(to: "a", timeout: .patience)
         await server.server.shutdown()
         await loop.run()
         #expect(server.server.connections.isEmpty)

@@ -2,6 +2,7 @@ import AsyncHTTPClient
 import NIOCore
 import NIOHTTP1
 import PusherProtocol
+import TestSupport
 import Testing
 
 @testable import PusherTestServer
@@ -12,7 +13,7 @@ struct ListenerTests {
         var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
         request.method = HTTPMethod(rawValue: signed.method)
         if !signed.body.isEmpty { request.body = .bytes(ByteBuffer(string: signed.body)) }
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
         let body = try await response.body.collect(upTo: 1 << 20)
         return (response.status.code, String(buffer: body))
     }
@@ -26,7 +27,7 @@ struct ListenerTests {
             let socketID = try await client.socketID()
             client.send(Envelope.subscribe(channel: "news").jsonText)
             #expect(await client.next() == .text(Dialect.pusher.subscriptionSucceeded(channel: "news")))
-            let connections = try await server.waitForSubscription(to: "news")
+            let connections = try await server.waitForSubscription(to: "news", timeout: .patience)
             #expect(connections.map(\.socketID) == [socketID])
             #expect(connections.first?.request.path == "/prefix/app/app-key")
             #expect(connections.first?.request.parameters == ["protocol": "7", "client": "x"])
@@ -42,7 +43,7 @@ struct ListenerTests {
             client.close(code: 1000)
             #expect(await client.next() == .close(code: 1000, reason: ""))
             #expect(await client.next() == .end)
-            try await server.nextRecord { $0.event == .connectionEnded }
+            try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
         }
     }
 
@@ -127,7 +128,7 @@ struct ListenerTests {
             let dropped = try await SocketClient.connect(to: server)
             #expect(await dropped.next() == .end)
             let stalled = try await SocketClient.connect(to: server)
-            try await server.nextRecord { $0.event == .connectionFailed(.stalled) }
+            try await server.nextRecord(timeout: .patience) { $0.event == .connectionFailed(.stalled) }
             let accepted = try await SocketClient.connect(to: server)
             _ = try await accepted.socketID()
             server.dropConnections()
@@ -261,7 +262,7 @@ struct ListenerTests {
         request.method = .POST
         request.headers = ["Content-Type": "application/x-www-form-urlencoded", "X-Token": "t"]
         request.body = .bytes(ByteBuffer(string: form))
-        let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
+        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
         let body = try await response.body.collect(upTo: 1 << 20)
         return (response.status.code, response.headers, String(buffer: body))
     }
@@ -281,13 +282,13 @@ struct ListenerTests {
                 channelData: members.value("channel_data")?.string
             )
             client.send(subscribe.jsonText)
-            #expect(try await server.waitForMember("a", of: "presence-x").userInfo == nil)
+            #expect(try await server.waitForMember("a", of: "presence-x", timeout: .patience).userInfo == nil)
             #expect(server.authorizationRequests.map(\.bodyText) == [form])
             #expect(server.authorizationRequests.first?.header("x-token") == "t")
 
             let user = try await authorize(server, "socket_id=\(socketID)&user_id=a", path: "/pusher/user-auth")
             client.send(#"{"event":"pusher:signin","data":\#(user.body)}"#)
-            let signedIn = try await server.waitForSignIn(of: "a")
+            let signedIn = try await server.waitForSignIn(of: "a", timeout: .patience)
             #expect(signedIn.map(\.socketID) == [socketID])
         }
     }
@@ -313,7 +314,7 @@ struct ListenerTests {
             await #expect(throws: (any Error).self) { try await authorize(server, form) }
             server.failAuthorizations(1, with: .unanswered)
             let unanswered = Task { try await authorize(server, form) }
-            try await server.nextRecord { $0.event == .authorizationFailed(.unanswered) }
+            try await server.nextRecord(timeout: .patience) { $0.event == .authorizationFailed(.unanswered) }
             await server.shutdown()
             await #expect(throws: (any Error).self) { try await unanswered.value }
         }
@@ -332,7 +333,7 @@ struct ListenerTests {
                 _ = try await client.socketID()
                 client.send(Envelope.subscribe(channel: "a").jsonText)
                 let statuses = [500, 500, 204].map { PusherTestServer.Record.Event.webhookAnswered(status: $0) }
-                try await server.nextRecord { $0.event == statuses[2] }
+                try await server.nextRecord(timeout: .patience) { $0.event == statuses[2] }
                 #expect(server.records.map(\.event).filter(statuses.contains) == statuses)
                 let requests = backend.authorizationRequests
                 #expect(requests.map(\.bodyText) == Array(repeating: server.webhooks.first, count: 3))
@@ -340,7 +341,9 @@ struct ListenerTests {
                 #expect(requests.first?.header("X-Pusher-Signature")?.count == 64)
                 await backend.shutdown()
                 client.drop()
-                try await server.nextRecord { if case .webhookFailed = $0.event { true } else { false } }
+                try await server.nextRecord(timeout: .patience) {
+                    if case .webhookFailed = $0.event { true } else { false }
+                }
             }
         }
     }
@@ -352,7 +355,9 @@ struct ListenerTests {
         try await PusherTestServer.withServer(options: options) { server in
             let client = try await SocketClient.connect(to: server)
             client.send(Envelope.subscribe(channel: "a").jsonText)
-            try await server.nextRecord { if case .webhookFailed = $0.event { true } else { false } }
+            try await server.nextRecord(timeout: .patience) {
+                if case .webhookFailed = $0.event { true } else { false }
+            }
         }
     }
 }

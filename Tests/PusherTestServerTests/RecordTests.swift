@@ -1,4 +1,5 @@
 import PusherProtocol
+import TestSupport
 import Testing
 
 @testable import PusherTestServer
@@ -11,9 +12,9 @@ struct RecordTests {
             let client = try await SocketClient.connect(to: server, headers: ["X-Test: 1"])
             let socketID = try await client.socketID()
             client.send(Envelope.subscribe(channel: "a").jsonText)
-            try await server.waitForSubscription(to: "a")
+            try await server.waitForSubscription(to: "a", timeout: .patience)
             client.drop()
-            try await server.nextRecord { $0.event == .connectionEnded }
+            try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
             let events = server.records.map(\.event)
             guard case .connectionRequested(let request)? = events.first else {
                 Issue.record("no request")
@@ -62,7 +63,9 @@ struct RecordTests {
     func concurrentWaits() async throws {
         try await PusherTestServer.withServer { server in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                for count in 1...5 { group.addTask { _ = try await server.waitForConnections(count: count) } }
+                for count in 1...5 {
+                    group.addTask { _ = try await server.waitForConnections(count: count, timeout: .patience) }
+                }
                 group.addTask {
                     var accepted = 0
                     for await record in server.recordSequence where record.event == .connectionAccepted {

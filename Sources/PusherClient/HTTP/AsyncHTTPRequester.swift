@@ -19,11 +19,15 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let state = NIOLockedValueBox(State.unused)
 
     private let maximumConnections: Int
+    private let connectTimeout: Duration
 
-    /// - Parameter maximumConnections: To one host, at once.
-    package init(tls: TLSOptions, maximumConnections: Int = 16) {
+    /// - Parameters:
+    ///   - maximumConnections: To one host, at once.
+    ///   - connectTimeout: For TCP and TLS, and for the wait for a connection where as many are open as may be.
+    package init(tls: TLSOptions, maximumConnections: Int = 16, connectTimeout: Duration = .seconds(10)) {
         self.tls = tls
         self.maximumConnections = maximumConnections
+        self.connectTimeout = connectTimeout
     }
 
     deinit { shutdown() }
@@ -67,7 +71,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             case .unused:
                 let client = HTTPClient(
                     eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                    configuration: try Self.configuration(tls, maximumConnections)
+                    configuration: try configuration()
                 )
                 state = .running(client)
                 return client
@@ -75,7 +79,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
     }
 
-    private static func configuration(_ tls: TLSOptions, _ maximumConnections: Int) throws -> HTTPClient.Configuration {
+    private func configuration() throws -> HTTPClient.Configuration {
         let tlsConfiguration: TLSConfiguration
         do throws(PusherClientError) {
             tlsConfiguration = try tls.makeConfiguration()
@@ -85,7 +89,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         var configuration = HTTPClient.Configuration(
             tlsConfiguration: tlsConfiguration,
             redirectConfiguration: .disallow,
-            timeout: .init(connect: .seconds(10))
+            timeout: .init(connect: TimeAmount(clamping: connectTimeout))
         )
         // The one who asks decides about another try, and counts it.
         configuration.connectionPool.retryConnectionEstablishment = false

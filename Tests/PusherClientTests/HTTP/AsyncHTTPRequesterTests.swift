@@ -4,7 +4,7 @@ import Testing
 
 @Suite("HTTP requests", .timeLimit(.minutes(5)))
 struct AsyncHTTPRequesterTests {
-    let requester = AsyncHTTPRequester(tls: TLSOptions())
+    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
 
     @Test("method, address, header fields and body arrive as they were given")
     func request() async throws {

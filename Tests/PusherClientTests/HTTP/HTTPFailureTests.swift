@@ -3,7 +3,7 @@ import Testing
 
 @Suite("HTTP failures", .timeLimit(.minutes(5)))
 struct HTTPFailureTests {
-    let requester = AsyncHTTPRequester(tls: TLSOptions())
+    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
 
     @Test(
         "the time covers the whole of it: head, body and redirects",
@@ -98,11 +98,15 @@ struct HTTPFailureTests {
             .answer(200)
         } _: { server in
             let url = "https://localhost:\(server.port)/"
-            let trusting = AsyncHTTPRequester(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+            let trusting = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
             #expect(try await trusting.status(.to(url)) == 200)
-            let careless = AsyncHTTPRequester(tls: TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate))
+            let careless = AsyncHTTPRequester.patient(
+                tls: TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate)
+            )
             #expect(try await careless.status(.to(url)) == 200)
-            let others = AsyncHTTPRequester(tls: TLSOptions(trustRoots: .only(pem: try TestCertificates().rootPEM)))
+            let others = AsyncHTTPRequester.patient(
+                tls: TLSOptions(trustRoots: .only(pem: try TestCertificates().rootPEM))
+            )
             for requester in [requester, others] {
                 let error = await requester.failure(.to(url))
                 #expect(error?.kind == .failed)
@@ -131,7 +135,7 @@ struct HTTPFailureTests {
 
     @Test("trust roots that are none")
     func invalidRoots() async throws {
-        let requester = AsyncHTTPRequester(tls: TLSOptions(trustRoots: .only(pem: "nothing")))
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: "nothing")))
         let error = await requester.failure(.to("https://localhost/"))
         #expect(error?.kind == .invalidRequest)
         #expect(error?.cause is PusherClientError)

@@ -5,7 +5,7 @@ import Testing
 struct HTTPLifetimeTests {
     @Test("a cancelled task ends its request", arguments: ["/silent", "/head", "/endless"])
     func cancellation(path: String) async throws {
-        let requester = AsyncHTTPRequester(tls: TLSOptions())
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { request in
             switch request.uri {
             case "/silent": .nothing
@@ -23,7 +23,7 @@ struct HTTPLifetimeTests {
 
     @Test("a request of a cancelled task is not sent")
     func cancelledBefore() async throws {
-        let requester = AsyncHTTPRequester(tls: TLSOptions())
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in
@@ -37,7 +37,7 @@ struct HTTPLifetimeTests {
 
     @Test("a shutdown ends the requests under way, and lets no more begin")
     func shutdown() async throws {
-        let requester = AsyncHTTPRequester(tls: TLSOptions())
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .nothing
         } _: { server in
@@ -56,11 +56,11 @@ struct HTTPLifetimeTests {
 
     @Test("a shutdown may come twice, and before there was any request")
     func shutdownAgain() async throws {
-        let requester = AsyncHTTPRequester(tls: TLSOptions())
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         requester.shutdown()
         requester.shutdown()
         #expect(await requester.failure(.to("http://127.0.0.1:1"))?.kind == .shutDown)
-        let used = AsyncHTTPRequester(tls: TLSOptions())
+        let used = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in
@@ -74,11 +74,11 @@ struct HTTPLifetimeTests {
 
     @Test("one that is dropped leaves no connection behind", arguments: 0..<10)
     func dropped(_: Int) async throws {
-        _ = AsyncHTTPRequester(tls: TLSOptions())
+        _ = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in
-            _ = try await AsyncHTTPRequester(tls: TLSOptions()).response(to: .to(server.url))
+            _ = try await AsyncHTTPRequester.patient(tls: TLSOptions()).response(to: .to(server.url))
             await server.nextEnd()
         }
     }
@@ -91,7 +91,7 @@ struct HTTPLifetimeTests {
             weak var dropped: AsyncHTTPRequester?
             let task: Task<HTTPRequestError?, Never>
             do {
-                let requester = AsyncHTTPRequester(tls: TLSOptions())
+                let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
                 dropped = requester
                 task = Task { await requester.failure(.to(server.url)) }
             }
@@ -104,7 +104,7 @@ struct HTTPLifetimeTests {
 
     @Test("requests and a shutdown at the same time", arguments: 0..<20)
     func race(_: Int) async throws {
-        let requester = AsyncHTTPRequester(tls: TLSOptions())
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { server in

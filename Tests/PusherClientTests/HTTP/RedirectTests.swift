@@ -4,7 +4,7 @@ import Testing
 
 @Suite("HTTP redirects", .timeLimit(.minutes(5)))
 struct RedirectTests {
-    let requester = AsyncHTTPRequester(tls: TLSOptions())
+    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
     static let headers: HTTPFields = [
         "Authorization": "Bearer token", "Cookie": "a=b", "X-Custom": "1", "Content-Type": "text/plain",
     ]
@@ -107,7 +107,7 @@ struct RedirectTests {
     @Test("from https it does not go to http")
     func downgrade() async throws {
         let certificates = try TestCertificates()
-        let requester = AsyncHTTPRequester(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         try await HTTPTestServer.serving { _ in
             .answer(200)
         } _: { plain in
@@ -127,7 +127,7 @@ struct RedirectTests {
     @Test("it goes from http to https")
     func upgrade() async throws {
         let certificates = try TestCertificates()
-        let requester = AsyncHTTPRequester(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
         try await HTTPTestServer.serving(tls: try certificates.serverContext) { _ in
             .answer(200)
         } _: { target in

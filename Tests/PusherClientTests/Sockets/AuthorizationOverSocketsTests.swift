@@ -1,5 +1,6 @@
 import Foundation
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -57,6 +58,7 @@ struct AuthorizationOverSocketsTests {
                     host: .host(server.host),
                     port: server.port,
                     useTLS: server.usesTLS,
+                    timeouts: .patient,
                     tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)),
                     logger: .quiet
                 )
@@ -93,6 +95,7 @@ struct AuthorizationOverSocketsTests {
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
+                    timeouts: .patient,
                     logger: .quiet
                 )
             )
@@ -123,6 +126,7 @@ struct AuthorizationOverSocketsTests {
                     port: server.port,
                     useTLS: false,
                     userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth", method: "GET"),
+                    timeouts: .patient,
                     logger: .quiet
                 )
             )
@@ -173,6 +177,7 @@ struct AuthorizationOverSocketsTests {
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
+                    timeouts: .patient,
                     logger: .quiet
                 )
             )

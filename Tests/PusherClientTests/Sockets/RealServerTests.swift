@@ -3,6 +3,7 @@ import Dispatch
 import NIOCore
 import NIOHTTP1
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -38,7 +39,7 @@ struct RealServerTests {
             try await publish(#"{"id":2}"#, on: server, trusting: certificates)
             #expect(await events.next()?.data == #"{"id":2}"#)
             await pusher.disconnected()
-            try await server.nextRecord { $0.event == .closeReceived(code: 1000, reason: "") }
+            try await server.nextRecord(timeout: .patience) { $0.event == .closeReceived(code: 1000, reason: "") }
         }
     }
 
@@ -55,7 +56,7 @@ struct RealServerTests {
         request.body = .bytes(ByteBuffer(string: signed.body))
         let status: HTTPResponseStatus
         do {
-            status = try await client.execute(request, timeout: .seconds(10)).status
+            status = try await client.execute(request, timeout: .init(.patience)).status
         } catch {
             try await client.shutdown()
             throw error
@@ -147,7 +148,7 @@ struct RealServerTests {
                 )
             )
             try await pusher.connected()
-            let request = try #require(try await server.waitForConnections().first).request
+            let request = try #require(try await server.waitForConnections(timeout: .patience).first).request
             #expect(request.path == "/some/prefix/app/app-key")
             #expect(request.parameters["protocol"] == "7")
             #expect(request.header("Authorization") == "Bearer token")
@@ -175,7 +176,7 @@ struct RealServerTests {
             #expect(await events.next()?.data == fitting)
             server.sendText(frame.replacing(#""""#, with: "\"\(fitting)y\""))
             #expect(await errors.next()?.code == .messageTooBig)
-            try await server.nextRecord {
+            try await server.nextRecord(timeout: .patience) {
                 if case .closeReceived(code: 1009, _) = $0.event { true } else { false }
             }
             #expect(await resubscriptions.next() != nil)
@@ -190,7 +191,7 @@ struct RealServerTests {
             let socketID = try await pusher.connected()
             server.sendRawBytes([0x81, 0x02, 0xC3, 0x28])
             #expect(await errors.next()?.code == .invalidText)
-            try await server.nextRecord {
+            try await server.nextRecord(timeout: .patience) {
                 if case .closeReceived(code: 1007, _) = $0.event { true } else { false }
             }
             #expect(try await pusher.connected() != socketID)
@@ -219,7 +220,7 @@ struct RealServerTests {
             var pusher: Pusher? = Pusher(server)
             try await pusher?.connected()
             pusher = nil
-            try await server.nextRecord { $0.event == .connectionEnded }
+            try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
             #expect(server.connections.isEmpty)
         }
     }
@@ -309,12 +310,26 @@ extension Pusher {
                 host: .host(server.host),
                 port: server.port,
                 useTLS: server.usesTLS,
+                timeouts: .patient,
                 retryPolicy: .delays([.milliseconds(20)]),
                 tls: tls,
                 limits: limits,
                 callbackQueue: .eventLoop,
                 logger: .quiet
             )
+        )
+    }
+}
+
+extension PusherClientOptions.Timeouts {
+    /// For what must succeed, however slow the machine is.
+    static var patient: Self {
+        Self(
+            connectionAttempt: .patience,
+            unavailable: .patience,
+            subscription: .patience,
+            authorization: .patience,
+            signIn: .patience
         )
     }
 }

@@ -1,4 +1,5 @@
 import PusherClient
+import TestSupport
 
 extension HTTPRequest {
     /// With more time than any test takes.
@@ -32,5 +33,12 @@ extension HTTPRequester {
         } catch {
             return error as? HTTPRequestError
         }
+    }
+}
+
+extension AsyncHTTPRequester {
+    /// One that waits for its connections, however slow the machine is.
+    static func patient(tls: TLSOptions) -> AsyncHTTPRequester {
+        AsyncHTTPRequester(tls: tls, connectTimeout: .patience)
     }
 }
