@@ -1,6 +1,7 @@
 import Logging
 import NIOCore
 import NIOPosix
+import PusherProtocol
 
 /// A client of a Pusher Channels server.
 ///
@@ -90,7 +91,8 @@ public final class Pusher: Sendable {
     ///
     /// For a channel that is subscribed already, that channel is returned, and subscribed again if it had failed; the
     /// closures and the authorization that are given replace those it had. What goes wrong is reported to the delegate,
-    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``.
+    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``. Events come to what is bound to the channel: a
+    /// trailing closure is `onMemberAdded`.
     ///
     /// - Parameters:
     ///   - channelName: The channel. Its prefix says of what kind it is: `private-`, `private-encrypted-`, `presence-`,
@@ -125,7 +127,10 @@ public final class Pusher: Sendable {
             state.channels[result.id] = channel
             return (channel, true)
         }
-        guard !isNew else { return channel }
+        guard !isNew else {
+            warn(about: channelName, hasMemberClosures: onMemberAdded != nil || onMemberRemoved != nil)
+            return channel
+        }
         if let onSubscriptionCountChanged { channel.onSubscriptionCountChanged = onSubscriptionCountChanged }
         if let channel = channel as? PusherPresenceChannel {
             if let onMemberAdded { channel.onMemberAdded = onMemberAdded }
@@ -163,6 +168,27 @@ public final class Pusher: Sendable {
             )
             let id = state.machine.refuseChannel(error, into: &state.pending)
             return PusherPresenceChannel(name: channelName, id: id, engine: engine, fault: error)
+        }
+    }
+
+    /// Says what compiles, and is hardly meant.
+    private func warn(about channelName: String, hasMemberClosures: Bool) {
+        let kind = ChannelKind(ofChannelNamed: channelName).base
+        if hasMemberClosures, kind != .presence {
+            engine.logger.warning(
+                """
+                subscribe(_:) was given a closure for members, and the channel has none: a trailing closure is \
+                onMemberAdded. For events, bind to the channel.
+                """,
+                metadata: ["pusher.channel": "\(channelName)"]
+            )
+        }
+        let start = channelName.lowercased()
+        if kind == .public, start.hasPrefix("private") || start.hasPrefix("presence") {
+            engine.logger.warning(
+                "The channel is public: its name does not begin with private- or presence-, in lower case.",
+                metadata: ["pusher.channel": "\(channelName)"]
+            )
         }
     }
 

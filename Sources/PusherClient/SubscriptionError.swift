@@ -107,7 +107,7 @@ extension SubscriptionError: LocalizedError, CustomStringConvertible {
     /// Kind, channel, message, status and code in one line.
     public var description: String {
         var text = "\(kind): \(message)"
-        if !message.contains(channelName) { text += " (channel \(channelName))" }
+        if !channelName.isEmpty, !message.contains(channelName) { text += " (channel \(channelName))" }
         if let httpStatus { text += " (HTTP status \(httpStatus))" }
         if let serverCode { text += " (server code \(serverCode))" }
         return text

@@ -14,7 +14,7 @@ extension PusherChannel {
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.
     ///   - data: The data: anything that `JSONSerialization` takes, a string or a number among it, or an `Encodable`
-    ///     value.
+    ///     value, which is written as `JSONEncoder` does by default: dates as seconds since 2001.
     public func trigger(eventName: String, data: Any) {
         let encoding = engine.options.clientEventEncoding
         let payload = Result { () throws(PusherClientError) in

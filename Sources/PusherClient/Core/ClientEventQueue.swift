@@ -20,6 +20,8 @@ package struct ClientEventQueue: Hashable, Sendable {
     /// Those that the limit holds back, oldest first.
     private var ready: [Item] = []
     private var counts: [ChannelID: Int] = [:]
+    /// How many of those that wait, from the first on, came back from a socket that had ended.
+    private var returned: [ChannelID: Int] = [:]
     /// When the newest were sent on this connection, and on which channel; as many as the limit looks at.
     private var sent: [Sent] = []
     package var timer: TimerID?
@@ -37,6 +39,7 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     /// The events of a channel that is subscribed now may go out. True where there are any.
     package mutating func channelSubscribed(_ channel: ChannelID) -> Bool {
+        returned[channel] = nil
         guard let items = waiting.removeValue(forKey: channel) else { return false }
         ready += items
         return true
@@ -67,8 +70,17 @@ package struct ClientEventQueue: Hashable, Sendable {
         return name
     }
 
+    /// The socket had ended before this one was written: it goes out on the next one, before those that came after it.
+    package mutating func takeBack(_ item: Item) {
+        let place = returned[item.channel, default: 0]
+        returned[item.channel] = place + 1
+        counts[item.channel, default: 0] += 1
+        waiting[item.channel, default: []].insert(item, at: place)
+    }
+
     /// The items of a channel that goes out of use.
     package mutating func remove(_ channel: ChannelID) -> [Item] {
+        returned[channel] = nil
         guard counts.removeValue(forKey: channel) != nil else { return [] }
         let items = ready.filter { $0.channel == channel } + (waiting.removeValue(forKey: channel) ?? [])
         ready.removeAll { $0.channel == channel }
@@ -86,17 +98,19 @@ package struct ClientEventQueue: Hashable, Sendable {
     package mutating func connectionLost() -> [Item] {
         sent = []
         var awaited: [Item] = []
-        var returned: [ChannelID: [Item]] = [:]
+        var held: [ChannelID: [Item]] = [:]
         for item in ready {
             if item.waiter == nil {
-                returned[item.channel, default: []].append(item)
+                held[item.channel, default: []].append(item)
             } else {
                 forget(item)
                 awaited.append(item)
             }
         }
         ready = []
-        for (channel, items) in returned { waiting[channel] = items + (waiting[channel] ?? []) }
+        for (channel, items) in held {
+            waiting[channel, default: []].insert(contentsOf: items, at: returned[channel] ?? 0)
+        }
         return awaited
     }
 

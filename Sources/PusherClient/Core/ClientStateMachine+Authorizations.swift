@@ -165,6 +165,7 @@ extension ClientStateMachine {
 
     static func problem(withAuth auth: String) -> String? {
         if auth.isEmpty { return "its auth is empty" }
+        if !auth.contains(":") { return "its auth has not the form KEY:SIGNATURE" }
         if auth.utf8.count > maximumAuthLength { return "its auth has more than \(maximumAuthLength) bytes" }
         return nil
     }

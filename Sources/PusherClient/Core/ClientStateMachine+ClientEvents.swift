@@ -54,6 +54,17 @@ extension ClientStateMachine {
         effects.append(.resume(waiter, error.map { .failed($0) } ?? .done))
     }
 
+    /// A client event that nobody waits for could not be written, because the socket had ended: it waits for the next
+    /// subscription.
+    package mutating func clientEventNotWritten(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isWanted else {
+            let message = "the client event \(envelope.event) was not sent: the connection was lost"
+            let error = PusherClientError(.notSubscribed, message, channelName: envelope.channel)
+            return effects.append(.report(error))
+        }
+        clientEvents.takeBack(.init(channel: subscription.id, name: name, envelope: envelope))
+    }
+
     /// True where it can go out as soon as the limit allows it.
     private mutating func enqueue(
         _ event: String,

@@ -9,7 +9,8 @@ package enum Effect: Hashable, Sendable {
     /// Send a message on the socket.
     case send(AttemptID, Envelope)
     /// Send a client event on the socket, and say when it is written:
-    /// ``ClientStateMachine/clientEventWritten(_:error:into:)``, where somebody waits for that.
+    /// ``ClientStateMachine/clientEventWritten(_:error:into:)``, where somebody waits for that; or, where nobody does,
+    /// that it could not be: ``ClientStateMachine/clientEventNotWritten(_:into:)``.
     case sendClientEvent(AttemptID, Envelope, WaiterID?)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)

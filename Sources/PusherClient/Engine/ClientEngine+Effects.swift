@@ -85,7 +85,6 @@ extension ClientEngine {
     }
 
     private func sendClientEvent(_ envelope: Envelope, on id: AttemptID, _ waiter: WaiterID?) {
-        guard let waiter else { return send(envelope, on: id, promise: nil) }
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { result in
             var failure: PusherClientError?
@@ -98,7 +97,11 @@ extension ClientEngine {
                 )
             }
             self.step { state, _ in
-                state.machine.clientEventWritten(waiter, error: failure, into: &state.pending)
+                if let waiter {
+                    state.machine.clientEventWritten(waiter, error: failure, into: &state.pending)
+                } else if failure != nil {
+                    state.machine.clientEventNotWritten(envelope, into: &state.pending)
+                }
             }
         }
         send(envelope, on: id, promise: written)

@@ -71,7 +71,7 @@ enum ConnectionFailure {
     static func upgrading(_ error: (any Error)?) -> PusherClientError {
         PusherClientError(
             .upgradeFailed,
-            "the connection ended before the server had answered the WebSocket upgrade",
+            "the connection ended before the server had answered the WebSocket upgrade; does it want TLS (useTLS)?",
             cause: error
         )
     }

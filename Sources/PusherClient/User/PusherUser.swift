@@ -36,7 +36,7 @@ public final class PusherUser: Sendable {
     /// `pusher:signin_success` and `pusher:signin_error`.
     ///
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
-    @discardableResult
+    @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
         engine.userEvents.bind(eventName, eventCallback)
     }
@@ -44,7 +44,7 @@ public final class PusherUser: Sendable {
     /// Calls back for every event that is sent to the user, on the callback queue.
     ///
     /// - Returns: An id for ``unbind(callbackId:)``.
-    @discardableResult
+    @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
         engine.userEvents.bind(nil, eventCallback)
     }
@@ -97,7 +97,7 @@ public final class PusherWatchlist: Sendable {
     /// Calls back for each event of that name, `online` or `offline`, on the callback queue.
     ///
     /// - Returns: An id for ``unbind(callbackId:)``.
-    @discardableResult
+    @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (WatchlistEvent) -> Void) -> String {
         engine.watchlistCallbacks.bind { event in
             if event.name == eventName { eventCallback(event) }

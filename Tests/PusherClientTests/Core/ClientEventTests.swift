@@ -207,6 +207,29 @@ struct ClientEventTests {
         #expect(client.written(2) == [])
     }
 
+    @Test("Events that the socket did not take go out on the next one, before those that came after them")
+    func notWritten() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 3 }
+        for letter in ["a", "b", "c", "d"] { client.trigger("client-\(letter)", on: name) }
+        client.notWritten("client-b", on: name)
+        client.notWritten("client-c", on: name)
+        client.closed()
+        client.trigger("client-e", on: name)
+        client.decide(.zero)
+        client.advance(by: .zero)
+        client.establish()
+        client.authorized(name)
+        let sent = client.received(.success(name)).wire + client.advance(by: .seconds(2)).wire
+        #expect(
+            sent.words == [
+                "send 2 client-b on private-a", "send 2 client-c on private-a", "send 2 client-d on private-a",
+                "send 2 client-e on private-a",
+            ]
+        )
+        client.unsubscribe(name)
+        #expect(client.notWritten("client-f", on: name) == ["report notSubscribed of private-a"])
+    }
+
     @Test("An awaited event is not kept waiting over a loss; one that is not goes out later")
     func lost() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }

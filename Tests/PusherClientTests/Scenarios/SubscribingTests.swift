@@ -1,3 +1,4 @@
+import Logging
 import PusherTestServer
 import Testing
 
@@ -241,5 +242,18 @@ struct SubscribingTests {
         #expect(channel.subscriptionCount == 2)
         #expect(counts.elements == [1, 2])
         #expect(events.elements == [#"{"subscription_count":1}"#, #"{"subscription_count":2}"#])
+    }
+
+    @Test("what compiles and is hardly meant is a warning: a closure for members, a name that is nearly private")
+    func hardlyMeant() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
+        pusher.subscribe("orders") { _ in }
+        pusher.subscribe("Private-orders")
+        pusher.subscribe("news")
+        pusher.subscribe("presence-room") { _ in }
+        #expect(lines.messages.count == 2)
+        #expect(lines.messages.first?.contains("onMemberAdded") == true)
+        #expect(lines.messages.last?.contains("Private-orders") == true)
     }
 }

@@ -36,7 +36,11 @@ final class InMemoryConnection: TransportConnection {
     init(receive: @escaping @Sendable (TransportEvent) -> Void) { self.receive = receive }
 
     func send(_ text: String, promise: EventLoopPromise<Void>?) {
-        current?.send(text)
+        guard let current else {
+            promise?.fail(PusherClientError(.connectionClosed, "the link has ended"))
+            return
+        }
+        current.send(text)
         promise?.succeed()
     }
 

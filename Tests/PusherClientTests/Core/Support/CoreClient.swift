@@ -188,6 +188,13 @@ struct CoreClient {
         return input { machine, _, effects in machine.clientEventWritten(waiter, error: error, into: &effects) }
     }
 
+    /// The socket had ended when this event was to be written.
+    @discardableResult
+    mutating func notWritten(_ event: String, on name: String) -> Transcript {
+        let envelope = Envelope(event: event, channel: name, data: .json("1"))
+        return input { machine, _, effects in machine.clientEventNotWritten(envelope, into: &effects) }
+    }
+
     private func id(ofChannel name: String) -> ChannelID {
         machine.subscriptions[name]?.id ?? channels.first { $0.value == name }?.key ?? ChannelID(rawValue: 0)
     }
