@@ -149,7 +149,7 @@ extension ClientStateMachine {
     // MARK: Checks
 
     /// The longest signature that is sent on.
-    private static let maximumAuthLength = 1_024
+    static let maximumAuthLength = 1_024
     /// The longest `channel_data` or `user_data` that is sent on.
     static let maximumDataLength = 100_000
 

@@ -44,25 +44,30 @@ extension ClientStateMachine {
         }
     }
 
-    /// A client event that somebody waits for has gone to the operating system, or could not.
+    /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody waits
+    /// for goes out on the next subscription then.
     package mutating func clientEventWritten(
-        _ waiter: WaiterID,
+        _ item: ClientEventQueue.Item,
+        on attempt: AttemptID,
         error: PusherClientError?,
+        now: Instant,
         into effects: inout [Effect]
     ) {
-        guard sendWaiters.remove(waiter) != nil else { return }
-        effects.append(.resume(waiter, error.map { .failed($0) } ?? .done))
-    }
-
-    /// A client event that nobody waits for could not be written, because the socket had ended: it waits for the next
-    /// subscription.
-    package mutating func clientEventNotWritten(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isWanted else {
-            let message = "the client event \(envelope.event) was not sent: the connection was lost"
-            let error = PusherClientError(.notSubscribed, message, channelName: envelope.channel)
+        if let waiter = item.waiter {
+            guard sendWaiters.remove(waiter) != nil else { return }
+            return effects.append(.resume(waiter, error.map { .failed($0) } ?? .done))
+        }
+        guard let error else { return }
+        guard let subscription = subscriptions[item.name], subscription.id == item.channel, subscription.isWanted else {
             return effects.append(.report(error))
         }
-        clientEvents.takeBack(.init(channel: subscription.id, name: name, envelope: envelope))
+        clientEvents.takeBack(item)
+        // The news may be older than the next subscription.
+        if subscription.isSubscribed, connection.session?.attempt != attempt,
+            clientEvents.channelSubscribed(item.channel)
+        {
+            sendClientEvents(now: now, into: &effects)
+        }
     }
 
     /// True where it can go out as soon as the limit allows it.
@@ -102,7 +107,7 @@ extension ClientStateMachine {
     mutating func sendClientEvents(now: Instant, into effects: inout [Effect]) {
         guard let session = connection.session else { return }
         let (items, wait) = clientEvents.next(limit: configuration.clientEventsPerSecond, now: now)
-        for item in items { effects.append(.sendClientEvent(session.attempt, item.envelope, item.waiter)) }
+        for item in items { effects.append(.sendClientEvent(session.attempt, item)) }
         if let wait, clientEvents.timer == nil {
             let timer = TimerID(.clientEvents, nextSerial())
             clientEvents.timer = timer

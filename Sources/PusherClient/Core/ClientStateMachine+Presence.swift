@@ -23,7 +23,7 @@ extension ClientStateMachine {
     mutating func memberAdded(_ envelope: Envelope, into effects: inout [Effect]) {
         guard let (name, member) = member(envelope, into: &effects) else { return }
         guard subscriptions[name]?.roster?.add(member) == true, let id = subscriptions[name]?.id else { return }
-        effects.append(.memberAdded(id, member, Self.event(EventName.memberAdded, of: member, on: name)))
+        effects.append(.memberAdded(id, member, member.event(EventName.memberAdded, on: name)))
     }
 
     mutating func memberRemoved(_ envelope: Envelope, into effects: inout [Effect]) {
@@ -31,11 +31,7 @@ extension ClientStateMachine {
         guard let member = subscriptions[name]?.roster?.remove(gone.id), let id = subscriptions[name]?.id else {
             return
         }
-        effects.append(.memberRemoved(id, member, Self.event(EventName.memberRemoved, of: member, on: name)))
-    }
-
-    static func event(_ event: String, of member: PresenceMember, on name: String) -> Envelope {
-        Envelope(event: event, channel: name, data: .string(member.eventData))
+        effects.append(.memberRemoved(id, member, member.event(EventName.memberRemoved, on: name)))
     }
 
     /// Whom a message is about; nil where it is about nobody, or about a channel that has no members to change.

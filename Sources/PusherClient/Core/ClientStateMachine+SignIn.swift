@@ -17,6 +17,7 @@ extension ClientStateMachine {
 
     /// Signs in, and ends the wait when that has succeeded or failed.
     package mutating func awaitSignIn(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return effects.append(.resume(waiter, .failed(Self.released))) }
         signIn(now: now, into: &effects)
         switch signIn.phase {
         case .signedIn:

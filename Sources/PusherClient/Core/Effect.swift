@@ -8,10 +8,9 @@ package enum Effect: Hashable, Sendable {
     case open(AttemptID, TransportRequest)
     /// Send a message on the socket.
     case send(AttemptID, Envelope)
-    /// Send a client event on the socket, and say when it is written:
-    /// ``ClientStateMachine/clientEventWritten(_:error:into:)``, where somebody waits for that; or, where nobody does,
-    /// that it could not be: ``ClientStateMachine/clientEventNotWritten(_:into:)``.
-    case sendClientEvent(AttemptID, Envelope, WaiterID?)
+    /// Send a client event on the socket, and say whether it was written:
+    /// ``ClientStateMachine/clientEventWritten(_:on:error:now:into:)``.
+    case sendClientEvent(AttemptID, ClientEventQueue.Item)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
     /// End the socket at once; it is not heard of again.

@@ -1,4 +1,4 @@
-import PusherProtocol
+package import PusherProtocol
 
 /// A user who is subscribed to a presence channel.
 package struct PresenceMember: Hashable, Sendable {
@@ -22,15 +22,15 @@ package struct PresenceMember: Hashable, Sendable {
         self.init(id: id, info: value["user_info"])
     }
 
-    /// The data of the events `pusher:member_added` and `pusher:member_removed`, as pusher-js has it.
-    package var eventData: String {
+    /// The event `pusher:member_added` or `pusher:member_removed`, with the data that pusher-js gives it.
+    package func event(_ name: String, on channel: String) -> Envelope {
         var writer = JSONWriter()
         writer.write(raw: #"{"id":"#)
         writer.write(string: id)
         writer.write(raw: #","info":"#)
         writer.write(raw: info ?? "null")
         writer.write(raw: "}")
-        return writer.text
+        return Envelope(event: name, channel: channel, data: .string(writer.text))
     }
 }
 

@@ -11,8 +11,6 @@ struct AuthorizationTasks {
     var waiting: [(id: AuthorizationTry, request: AuthorizationRequest)] = []
     /// True where those that wait will be looked at in the next turn of the loop.
     var isScheduled = false
-    /// What the machine was last told.
-    var atOnce: Int?
     private var running: [UInt64: Running] = [:]
     private var taskOf: [AuthorizationTry: UInt64] = [:]
     private var serial: UInt64 = 0

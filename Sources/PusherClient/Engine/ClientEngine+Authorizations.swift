@@ -52,8 +52,7 @@ extension ClientEngine {
     /// The machine's bound is one of channels, and a request may be for many.
     private func allowBatches(of size: Int) {
         let count = options.limits.authorizationsAtOnce.clampedProduct(size)
-        guard count != loopState.value.authorizations.atOnce ?? options.limits.authorizationsAtOnce else { return }
-        loopState.value.authorizations.atOnce = count
+        guard count != read({ $0.machine.configuration.authorizationsAtOnce }) else { return }
         step { state, _ in state.machine.setAuthorizationsAtOnce(count, into: &state.pending) }
     }
 

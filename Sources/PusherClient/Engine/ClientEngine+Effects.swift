@@ -9,7 +9,7 @@ extension ClientEngine {
         switch effect {
         case .open(let id, let request): open(id, request)
         case .send(let id, let envelope): send(envelope, on: id, promise: nil)
-        case .sendClientEvent(let id, let envelope, let waiter): sendClientEvent(envelope, on: id, waiter)
+        case .sendClientEvent(let id, let item): send(item, on: id)
         case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
         case .abort(let id): loopState.value.connections.removeValue(forKey: id)?.abort()
 
@@ -84,27 +84,23 @@ extension ClientEngine {
         loopState.value.unflushed.insert(id)
     }
 
-    private func sendClientEvent(_ envelope: Envelope, on id: AttemptID, _ waiter: WaiterID?) {
+    private func send(_ item: ClientEventQueue.Item, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { result in
             var failure: PusherClientError?
             if case .failure(let error) = result {
                 failure = PusherClientError(
                     .notSubscribed,
-                    "the client event \(envelope.event) was not sent: the connection was lost",
-                    channelName: envelope.channel,
+                    "the client event \(item.envelope.event) was not sent: the connection was lost",
+                    channelName: item.name,
                     cause: error
                 )
             }
-            self.step { state, _ in
-                if let waiter {
-                    state.machine.clientEventWritten(waiter, error: failure, into: &state.pending)
-                } else if failure != nil {
-                    state.machine.clientEventNotWritten(envelope, into: &state.pending)
-                }
+            self.step { state, now in
+                state.machine.clientEventWritten(item, on: id, error: failure, now: now, into: &state.pending)
             }
         }
-        send(envelope, on: id, promise: written)
+        send(item.envelope, on: id, promise: written)
     }
 
     private func ask(_ question: RetryQuestionID, _ context: RetryContext) {

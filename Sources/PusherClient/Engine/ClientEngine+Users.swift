@@ -14,11 +14,11 @@ extension ClientEngine {
         )
         for (member, object) in zip(difference.removed, removed) {
             call(object) { channel.onMemberRemoved }
-            deliver(.init(event: EventName.memberRemoved, member, on: channel.name), to: id)
+            deliver(member.event(EventName.memberRemoved, on: channel.name), to: id)
         }
         for (member, object) in zip(difference.added, added) {
             call(object) { channel.onMemberAdded }
-            deliver(.init(event: EventName.memberAdded, member, on: channel.name), to: id)
+            deliver(member.event(EventName.memberAdded, on: channel.name), to: id)
         }
     }
 
@@ -99,12 +99,6 @@ extension ClientEngine {
     func watchlistChanged(_ event: WatchlistEvent) {
         watchlistEvents.send(event)
         watchlistCallbacks.deliver(event, by: dispatcher)
-    }
-}
-
-extension Envelope {
-    fileprivate init(event: String, _ member: PresenceMember, on channel: String) {
-        self.init(event: event, channel: channel, data: .string(member.eventData))
     }
 }
 

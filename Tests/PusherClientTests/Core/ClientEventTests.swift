@@ -211,8 +211,8 @@ struct ClientEventTests {
     func notWritten() {
         var client = subscribed(name) { $0.clientEventsPerSecond = 3 }
         for letter in ["a", "b", "c", "d"] { client.trigger("client-\(letter)", on: name) }
-        client.notWritten("client-b", on: name)
-        client.notWritten("client-c", on: name)
+        client.notWritten("client-b")
+        client.notWritten("client-c")
         client.closed()
         client.trigger("client-e", on: name)
         client.decide(.zero)
@@ -227,7 +227,22 @@ struct ClientEventTests {
             ]
         )
         client.unsubscribe(name)
-        #expect(client.notWritten("client-f", on: name) == ["report notSubscribed of private-a"])
+        subscribe(name, &client)
+        // The channel that it was sent on is gone, and another of its name is none of its business.
+        #expect(client.notWritten("client-e") == ["report notSubscribed"])
+    }
+
+    @Test("News of an unwritten event that come after the next subscription send it there")
+    func lateNews() {
+        var client = subscribed(name)
+        client.trigger("client-a", on: name)
+        client.closed()
+        client.decide(.zero)
+        client.advance(by: .zero)
+        client.establish()
+        client.authorized(name)
+        client.received(.success(name))
+        #expect(client.notWritten("client-a") == ["send 2 client-a on private-a"])
     }
 
     @Test("An awaited event is not kept waiting over a loss; one that is not goes out later")

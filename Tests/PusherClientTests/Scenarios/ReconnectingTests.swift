@@ -52,16 +52,7 @@ struct ReconnectingTests {
             receive(.closed(TransportClosure(code: nil, error: PusherClientError(code, "as the test wants it"))))
         }
         let delegate = RecordingDelegate()
-        let pusher = Pusher(
-            key: "app-key",
-            options: .virtual(),
-            environment: .init(
-                eventLoop: world.loop,
-                transport: transport,
-                requester: InMemoryRequester(server: world.network),
-                now: { world.now }
-            )
-        )
+        let pusher = world.makeClient(transport: transport)
         pusher.delegate = delegate
         pusher.connect()
         await world.run()
@@ -182,17 +173,7 @@ struct ReconnectingTests {
         let inner = InMemoryTransport(server: world.network)
         let transport = ObservedTransport(inner: inner) { opened.append($0) }
         world.server.failConnections(1, with: .closed(code: 4000))
-        let pusher = Pusher(
-            key: "app-key",
-            options: .virtual(),
-            environment: .init(
-                eventLoop: world.loop,
-                transport: transport,
-                requester: InMemoryRequester(server: world.network),
-                now: { world.now },
-                random: { 1 }
-            )
-        )
+        let pusher = world.makeClient(transport: transport)
         pusher.connect()
         await world.run()
         #expect(opened.elements.map(\.useTLS) == [false, true])
@@ -262,16 +243,7 @@ struct ReconnectingTests {
             if case .closed = event { closes.append { receive(event) } }
             receive(event)
         }
-        let pusher = Pusher(
-            key: "app-key",
-            options: .virtual(),
-            environment: .init(
-                eventLoop: world.loop,
-                transport: transport,
-                requester: InMemoryRequester(server: world.network),
-                now: { world.now }
-            )
-        )
+        let pusher = world.makeClient(transport: transport)
         pusher.connect()
         await world.run()
         world.network.cutLinks()

@@ -31,12 +31,14 @@ final class VirtualWorld: Sendable {
         start + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
     }
 
+    /// - Parameter transport: What it opens sockets with; nil for links to the server.
     func makeClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
+        transport: (any Transport)? = nil,
         random: Double = 1
     ) -> Pusher {
-        let pusher = makeUnheldClient(key: key, options, random: random)
+        let pusher = makeUnheldClient(key: key, options, transport: transport, random: random)
         held.append(pusher)
         return pusher
     }
@@ -45,6 +47,7 @@ final class VirtualWorld: Sendable {
     func makeUnheldClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
+        transport: (any Transport)? = nil,
         random: Double = 1
     ) -> Pusher {
         Pusher(
@@ -52,7 +55,7 @@ final class VirtualWorld: Sendable {
             options: options,
             environment: .init(
                 eventLoop: loop,
-                transport: InMemoryTransport(server: network),
+                transport: transport ?? InMemoryTransport(server: network),
                 requester: InMemoryRequester(server: network),
                 now: { self.now },
                 random: { random }

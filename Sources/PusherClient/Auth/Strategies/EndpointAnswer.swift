@@ -3,7 +3,7 @@ import PusherProtocol
 /// The answer of an authorization endpoint, and what can be wrong with it (protocol clause 8).
 struct EndpointAnswer {
     /// In bytes. Signatures have about 90, shared secrets 44.
-    static let maximumAuthSize = 1_024
+    static let maximumAuthSize = ClientStateMachine.maximumAuthLength
     /// In bytes. What servers take is less.
     static let maximumDataSize = ClientStateMachine.maximumDataLength
 

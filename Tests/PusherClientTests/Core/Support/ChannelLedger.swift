@@ -35,8 +35,8 @@ struct ChannelLedger {
             guard let number = Self.number(event.event, after: "e") else { return }
             check(lastEncrypted[id, default: 0] < number, "encrypted event \(number) comes out of order")
             lastEncrypted[id] = number
-        case .sendClientEvent(_, let event, _):
-            let name = event.channel ?? ""
+        case .sendClientEvent(_, let item):
+            let (name, event) = (item.name, item.envelope)
             check(subscribed.values.contains(name), "\(event.event) is sent on \(name), which is not subscribed")
             guard let number = Self.number(event.event, after: "client-") else { return }
             check(sentNumbers.insert(number).inserted, "\(event.event) is sent twice")

@@ -1,6 +1,4 @@
-import Foundation
 import PusherClient
-import PusherEncryption
 import PusherProtocol
 import Testing
 
@@ -14,6 +12,8 @@ struct CoreClient {
     private var loopTime = Duration.zero
     private var channels: [ChannelID: String] = [:]
     private var waiters: [WaiterID] = []
+    /// The client events that were handed to a socket.
+    private var sent: [(attempt: AttemptID, item: ClientEventQueue.Item)] = []
 
     private static let origin = ContinuousClock.now
 
@@ -185,14 +185,24 @@ struct CoreClient {
     @discardableResult
     mutating func written(_ number: Int, error: PusherClientError? = nil) -> Transcript {
         let waiter = waiters[number - 1]
-        return input { machine, _, effects in machine.clientEventWritten(waiter, error: error, into: &effects) }
+        return written(error: error) { $0.waiter == waiter }
     }
 
     /// The socket had ended when this event was to be written.
     @discardableResult
-    mutating func notWritten(_ event: String, on name: String) -> Transcript {
-        let envelope = Envelope(event: event, channel: name, data: .json("1"))
-        return input { machine, _, effects in machine.clientEventNotWritten(envelope, into: &effects) }
+    mutating func notWritten(_ event: String) -> Transcript {
+        written(error: PusherClientError(.notSubscribed, "lost")) { $0.envelope.event == event }
+    }
+
+    private mutating func written(
+        error: PusherClientError?,
+        _ isMeant: (ClientEventQueue.Item) -> Bool
+    ) -> Transcript {
+        guard let (attempt, item) = sent.last(where: { isMeant($0.item) }) else {
+            Issue.record("no such event was handed to a socket")
+            return []
+        }
+        return input { $0.clientEventWritten(item, on: attempt, error: error, now: $1, into: &$2) }
     }
 
     private func id(ofChannel name: String) -> ChannelID {
@@ -290,106 +300,12 @@ struct CoreClient {
     }
 
     private mutating func take(_ effects: [Effect]) -> Transcript {
-        for effect in effects { ledger.record(effect, at: loopTime) }
+        for effect in effects {
+            ledger.record(effect, at: loopTime)
+            if case .sendClientEvent(let attempt, let item) = effect { sent.append((attempt, item)) }
+        }
         ledger.check(machine)
         for violation in ledger.takeViolations() { Issue.record("\(violation)") }
         return Transcript(effects, Names(now: now, attempts: ledger.attempts, channels: channels, waiters: waiters))
-    }
-}
-
-extension Envelope {
-    /// `pusher:connection_established`.
-    static func greeting(_ number: Int, activityTimeout: String? = "120") -> Envelope {
-        let timeout = activityTimeout.map { #","activity_timeout":\#($0)"# } ?? ""
-        return Envelope(
-            event: EventName.connectionEstablished,
-            data: .string(#"{"socket_id":"\#(number).1"\#(timeout)}"#)
-        )
-    }
-
-    static func error(_ code: Int?, _ message: String = "bad", channel: String? = nil) -> Envelope {
-        let code = code.map { String($0) } ?? "null"
-        return Envelope(
-            event: EventName.error,
-            channel: channel,
-            data: .json(#"{"code":\#(code),"message":"\#(message)"}"#)
-        )
-    }
-
-    static func success(_ channel: String) -> Envelope {
-        Envelope(event: EventName.subscriptionSucceededInternal, channel: channel, data: .string("{}"))
-    }
-
-    static func refusal(_ channel: String?) -> Envelope {
-        Envelope(event: EventName.subscriptionError, channel: channel, data: .json(#"{"error":"no","status":401}"#))
-    }
-
-    static func message(_ channel: String?) -> Envelope {
-        Envelope(event: "message", channel: channel, data: .string("{}"))
-    }
-}
-
-extension Envelope {
-    static func members(_ channel: String, _ ids: [String]) -> Envelope {
-        let hash = JSONValue.object(Dictionary(uniqueKeysWithValues: ids.map { ($0, .null) }))
-        let presence: JSONValue = [
-            "presence": ["count": .integer(ids.count), "ids": .array(ids.map { .string($0) }), "hash": hash]
-        ]
-        return Envelope(
-            event: EventName.subscriptionSucceededInternal,
-            channel: channel,
-            data: .string(presence.jsonText)
-        )
-    }
-
-    /// The id is JSON text.
-    static func memberAdded(_ channel: String, _ id: String, info: String = "null") -> Envelope {
-        let data = #"{"user_id":\#(id),"user_info":\#(info)}"#
-        return Envelope(event: EventName.memberAddedInternal, channel: channel, data: .string(data))
-    }
-
-    static func memberRemoved(_ channel: String, _ id: String) -> Envelope {
-        Envelope(event: EventName.memberRemovedInternal, channel: channel, data: .string(#"{"user_id":\#(id)}"#))
-    }
-
-    static func signedIn(_ id: String) -> Envelope {
-        let data: JSONValue = ["user_data": .string(#"{"id":"\#(id)"}"#)]
-        return Envelope(event: EventName.signInSuccess, data: .json(data.jsonText))
-    }
-}
-
-extension Authorization {
-    /// The ledger knows by the signature for which connection and channel it was made.
-    static func good(_ question: AuthorizationQuestion, key: TestKey = .first) -> Authorization {
-        switch question.subject {
-        case .user:
-            Authorization(auth: "key:\(question.socketID)", data: #"{"id":"u"}"#)
-        case .channel(let name):
-            Authorization(
-                auth: "key:\(question.socketID)/\(name)",
-                data: name.hasPrefix("presence-") ? #"{"user_id":"1"}"# : nil,
-                sharedSecret: name.hasPrefix("private-encrypted-") ? key.base64 : nil
-            )
-        }
-    }
-}
-
-/// Keys of encrypted channels.
-struct TestKey {
-    static let first = TestKey(byte: 1)
-    static let second = TestKey(byte: 2)
-
-    let byte: UInt8
-
-    var base64: String { Data(repeating: byte, count: 32).base64EncodedString() }
-
-    /// An event that only this key opens.
-    func message(_ text: String, on channel: String, event: String = "message") throws -> Envelope {
-        let key = try #require(SecretKey(base64: base64))
-        return Envelope(
-            event: event,
-            channel: channel,
-            data: .string(try #require(EncryptedEvent.seal(text, with: key)))
-        )
     }
 }

@@ -57,9 +57,9 @@ struct Ledger {
             check(id == liveAttempt, "a dead attempt is sent \(envelope.event)")
             check(state == .connected, "\(envelope.event) is sent while \(state)")
             recordSent(envelope)
-        case .sendClientEvent(let id, let envelope, _):
-            check(id == liveAttempt, "a dead attempt is sent \(envelope.event)")
-            check(state == .connected, "\(envelope.event) is sent while \(state)")
+        case .sendClientEvent(let id, let item):
+            check(id == liveAttempt, "a dead attempt is sent \(item.envelope.event)")
+            check(state == .connected, "\(item.envelope.event) is sent while \(state)")
         case .authorize(let id, let question):
             check(authorizations.updateValue(question, forKey: id) == nil, "an authorization is asked for twice")
             let isDouble = authorizations.count { $0.value == question } > 1

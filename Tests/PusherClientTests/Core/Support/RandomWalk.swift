@@ -308,10 +308,12 @@ struct RandomWalk {
         for effect in effects { ledger.record(effect, at: loopTime) }
         coverage.record(effects, machine)
         // What was handed to the socket is written, or fails with it.
-        for case .sendClientEvent(_, _, let waiter?) in effects where ledger.waiters.contains(waiter) {
+        for case .sendClientEvent(let attempt, let item) in effects {
             var more: [Effect] = []
-            if generator.oneIn(5) { machine.cancelWaiter(waiter, into: &more) }
-            machine.clientEventWritten(waiter, error: nil, into: &more)
+            if let waiter = item.waiter, ledger.waiters.contains(waiter), generator.oneIn(5) {
+                machine.cancelWaiter(waiter, into: &more)
+            }
+            machine.clientEventWritten(item, on: attempt, error: nil, now: now, into: &more)
             for effect in more { ledger.record(effect, at: loopTime) }
         }
         ledger.check(machine)

@@ -42,7 +42,8 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
     var sent: [Envelope] {
         effects.compactMap { effect in
             switch effect {
-            case .send(_, let envelope), .sendClientEvent(_, let envelope, _): envelope
+            case .send(_, let envelope): envelope
+            case .sendClientEvent(_, let item): item.envelope
             default: nil
             }
         }
@@ -120,8 +121,8 @@ struct Names {
         switch effect {
         case .open(let id, let request): "open \(number(id))" + (request.useTLS ? " wss:\(request.port)" : "")
         case .send(let id, let envelope): "send \(number(id)) \(words(envelope))"
-        case .sendClientEvent(let id, let envelope, let waiter):
-            "send \(number(id)) \(envelope.event) on \(envelope.channel ?? "-")" + (waiter == nil ? "" : " awaited")
+        case .sendClientEvent(let id, let item):
+            "send \(number(id)) \(item.envelope.event) on \(item.name)" + (item.waiter == nil ? "" : " awaited")
         case .authorize(let id, let question):
             "authorize \(words(question))" + (id.number > 1 ? " again \(id.number)" : "")
         case .cancelAuthorization: "forget the authorization"

@@ -1,0 +1,119 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import PusherProtocol
+import TestSupport
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("Authorization endpoints and webhooks, on real sockets", .timeLimit(.minutes(5)))
+struct EndpointsOnSocketsTests {
+    private func authorize(
+        _ server: PusherTestServer,
+        _ form: String,
+        path: String = "/pusher/auth"
+    ) async throws -> (status: UInt, headers: HTTPHeaders, body: String) {
+        var request = HTTPClientRequest(url: server.httpURL + path)
+        request.method = .POST
+        request.headers = ["Content-Type": "application/x-www-form-urlencoded", "X-Token": "t"]
+        request.body = .bytes(ByteBuffer(string: form))
+        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
+        let body = try await response.body.collect(upTo: 1 << 20)
+        return (response.status.code, response.headers, String(buffer: body))
+    }
+
+    @Test("a client asks for an authorization, and is let in with it")
+    func authorization() async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await SocketClient.connect(to: server)
+            let socketID = try await client.socketID()
+            let form = "socket_id=\(socketID)&channel_name=presence-x&user_id=a"
+            let answer = try await authorize(server, form)
+            #expect(answer.status == 200 && answer.headers.first(name: "Content-Type") == "application/json")
+            let members = try #require(JSONMembers(parsing: answer.body))
+            let subscribe = Envelope.subscribe(
+                channel: "presence-x",
+                auth: members.value("auth")?.string,
+                channelData: members.value("channel_data")?.string
+            )
+            client.send(subscribe.jsonText)
+            #expect(try await server.waitForMember("a", of: "presence-x", timeout: .patience).userInfo == nil)
+            #expect(server.authorizationRequests.map(\.bodyText) == [form])
+            #expect(server.authorizationRequests.first?.header("x-token") == "t")
+
+            let user = try await authorize(server, "socket_id=\(socketID)&user_id=a", path: "/pusher/user-auth")
+            client.send(#"{"event":"pusher:signin","data":\#(user.body)}"#)
+            let signedIn = try await server.waitForSignIn(of: "a", timeout: .patience)
+            #expect(signedIn.map(\.socketID) == [socketID])
+        }
+    }
+
+    @Test("authorizations fail as asked for")
+    func authorizationFaults() async throws {
+        try await PusherTestServer.withServer { server in
+            let form = "socket_id=1.1&channel_name=private-x"
+            server.failAuthorizations(
+                1,
+                with: .status(503, headers: [.init(name: "Retry-After", value: "3")], body: "later")
+            )
+            let refused = try await authorize(server, form)
+            #expect(refused.status == 503 && refused.body == "later")
+            #expect(refused.headers.first(name: "Retry-After") == "3")
+            server.failAuthorizations(1, with: .redirected(to: "/pusher/auth?once"))
+            #expect(try await authorize(server, form).status == 200)
+            #expect(server.authorizationRequests.map(\.query) == ["", "", "once"])
+            #expect(server.authorizationRequests.map(\.bodyText) == [form, form, form])
+            server.failAuthorizations(1, with: .delayed(.milliseconds(1)))
+            #expect(try await authorize(server, form).status == 200)
+            server.failAuthorizations(1, with: .dropped)
+            await #expect(throws: (any Error).self) { try await authorize(server, form) }
+            server.failAuthorizations(1, with: .unanswered)
+            let unanswered = Task { try await authorize(server, form) }
+            try await server.nextRecord(timeout: .patience) { $0.event == .authorizationFailed(.unanswered) }
+            await server.shutdown()
+            await #expect(throws: (any Error).self) { try await unanswered.value }
+        }
+    }
+
+    @Test("webhooks are posted, again where they are not taken, and the server ends cleanly")
+    func webhooks() async throws {
+        try await PusherTestServer.withServer { backend in
+            backend.failAuthorizations(2, with: .status(500))
+            backend.failAuthorizations(with: .status(204))
+            var options = Options()
+            options.webhookURL = backend.httpURL + "/pusher/auth"
+            options.webhookDelay = .zero
+            try await PusherTestServer.withServer(options: options) { server in
+                let client = try await SocketClient.connect(to: server)
+                _ = try await client.socketID()
+                client.send(Envelope.subscribe(channel: "a").jsonText)
+                let statuses = [500, 500, 204].map { PusherTestServer.Record.Event.webhookAnswered(status: $0) }
+                try await server.nextRecord(timeout: .patience) { $0.event == statuses[2] }
+                #expect(server.records.map(\.event).filter(statuses.contains) == statuses)
+                let requests = backend.authorizationRequests
+                #expect(requests.map(\.bodyText) == Array(repeating: server.webhooks.first, count: 3))
+                #expect(requests.first?.header("X-Pusher-Key") == "app-key")
+                #expect(requests.first?.header("X-Pusher-Signature")?.count == 64)
+                await backend.shutdown()
+                client.drop()
+                try await server.nextRecord(timeout: .patience) {
+                    if case .webhookFailed = $0.event { true } else { false }
+                }
+            }
+        }
+    }
+
+    @Test("a webhook's URL that is none is a record, not a trap")
+    func invalidWebhookURL() async throws {
+        var options = Options()
+        options.webhookURL = "no url"
+        try await PusherTestServer.withServer(options: options) { server in
+            let client = try await SocketClient.connect(to: server)
+            client.send(Envelope.subscribe(channel: "a").jsonText)
+            try await server.nextRecord(timeout: .patience) {
+                if case .webhookFailed = $0.event { true } else { false }
+            }
+        }
+    }
+}
