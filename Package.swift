@@ -132,6 +132,22 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Programs as users of PusherSwift have them, with a compiler that is set as theirs is.
+        .testTarget(
+            name: "PusherSwiftProgramTests",
+            dependencies: [
+                "PusherClient",
+                "PusherTestServer",
+                "TestSupport",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]
+        ),
+        .testTarget(
+            name: "Swift6ProgramTests",
+            dependencies: ["PusherClient", "PusherTestServer", "TestSupport"],
+            swiftSettings: [.treatAllWarnings(as: .error)]
+        ),
         .testTarget(
             name: "PusherClientTests",
             dependencies: [

@@ -16,4 +16,9 @@ enum JSONText {
         let bytes = try JSONSerialization.data(withJSONObject: [value], options: options)
         return String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
     }
+
+    /// What `JSONSerialization` reads, a string or a number among it; nil where it is no JSON.
+    static func value(of text: String) -> Any? {
+        try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
+    }
 }

@@ -70,6 +70,8 @@ extension PusherClientError.Code {
     public static let pongTimedOut = Self(rawValue: "pongTimedOut")
     /// The retry policy, or its limit of attempts, ended the attempts to connect.
     public static let retriesExhausted = Self(rawValue: "retriesExhausted")
+    /// There is no connection at this moment.
+    public static let notConnected = Self(rawValue: "notConnected")
     /// `disconnect()` was called, or the client was released.
     public static let disconnected = Self(rawValue: "disconnected")
 

@@ -25,6 +25,7 @@ public final class PusherClientOptions: Sendable {
     private struct Methods: Sendable {
         var channels: AuthMethod
         var user: UserAuthMethod
+        var attemptsToReturnJSONObject = true
     }
 
     private let methods: NIOLockedValueBox<Methods>
@@ -52,7 +53,8 @@ public final class PusherClientOptions: Sendable {
     public let activityTimeout: TimeInterval?
 
     /// Of no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
-    public let attemptToReturnJSONObject: Bool
+    @available(*, deprecated, message: "It has no effect: an event's data is always text.")
+    public var attemptToReturnJSONObject: Bool { methods.withLockedValue { $0.attemptsToReturnJSONObject } }
 
     /// How long things may take.
     public let timeouts: Timeouts
@@ -81,7 +83,6 @@ public final class PusherClientOptions: Sendable {
     ///
     /// - Parameters:
     ///   - authMethod: How private, presence and encrypted channels are authorized. Default: not at all.
-    ///   - attemptToReturnJSONObject: Of no effect.
     ///   - autoReconnect: Whether a lost connection is made again. Default: true.
     ///   - host: The server. Default: ``PusherHost/defaultHost``.
     ///   - port: The port. Default: 443 with TLS, 80 without.
@@ -105,7 +106,6 @@ public final class PusherClientOptions: Sendable {
     ///     released while it is in use, callbacks that wait for a queue that does not run, and events that were dropped.
     public init(
         authMethod: AuthMethod = .noMethod,
-        attemptToReturnJSONObject: Bool = true,
         autoReconnect: Bool = true,
         host: PusherHost = .defaultHost,
         port: Int? = nil,
@@ -127,7 +127,6 @@ public final class PusherClientOptions: Sendable {
         methods = NIOLockedValueBox(Methods(channels: authMethod, user: userAuthMethod))
         self.authorizationRetryPolicy = authorizationRetryPolicy
         self.clientEventEncoding = clientEventEncoding
-        self.attemptToReturnJSONObject = attemptToReturnJSONObject
         self.autoReconnect = autoReconnect
         self.host = host.stringValue
         self.port = port ?? (useTLS ? 443 : 80)
@@ -142,6 +141,30 @@ public final class PusherClientOptions: Sendable {
         self.limits = limits
         self.callbackQueue = callbackQueue
         self.logger = logger ?? Self.warningsOnly
+    }
+
+    /// Makes options as PusherSwift's, with one that has had no effect since its version 10.0.
+    @available(*, deprecated, message: "Leave attemptToReturnJSONObject out: it has no effect.")
+    public convenience init(
+        authMethod: AuthMethod = .noMethod,
+        attemptToReturnJSONObject: Bool,
+        autoReconnect: Bool = true,
+        host: PusherHost = .defaultHost,
+        port: Int? = nil,
+        path: String? = nil,
+        useTLS: Bool = true,
+        activityTimeout: TimeInterval? = nil
+    ) {
+        self.init(
+            authMethod: authMethod,
+            autoReconnect: autoReconnect,
+            host: host,
+            port: port,
+            path: path,
+            useTLS: useTLS,
+            activityTimeout: activityTimeout
+        )
+        methods.withLockedValue { $0.attemptsToReturnJSONObject = attemptToReturnJSONObject }
     }
 
     private static var warningsOnly: Logger {

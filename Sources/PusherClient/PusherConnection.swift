@@ -13,6 +13,7 @@ public final class PusherConnection: Sendable {
     public let options: PusherClientOptions
     /// The channels that the application is subscribed to, or wants to be.
     public let channels: PusherChannels
+    private let everyEvent: GlobalChannel
 
     init(engine: ClientEngine, key: String, url: String, options: PusherClientOptions) {
         self.engine = engine
@@ -20,7 +21,14 @@ public final class PusherConnection: Sendable {
         self.url = url
         self.options = options
         channels = PusherChannels(engine: engine)
+        everyEvent = GlobalChannel(engine: engine)
+        engine.update { $0.connection = .init(value: self) }
     }
+
+    // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
+    /// What is bound to the client rather than to a channel: see ``Pusher/bind(eventCallback:)``. It is never nil; the
+    /// type is PusherSwift's.
+    public var globalChannel: GlobalChannel! { everyEvent }
 
     /// The delegate. It is not kept alive.
     public var delegate: (any PusherDelegate)? {
@@ -37,8 +45,12 @@ public final class PusherConnection: Sendable {
     /// The id that the server gave the connection; nil while there is none.
     public var socketId: String? { engine.read { $0.machine.socketID } }
 
-    /// Attempts to reconnect since the connection last held.
-    public var reconnectAttempts: Int { engine.read { $0.machine.connection.retryCount } }
+    /// Attempts to reconnect since the connection last held. The next wait, and how many attempts are left of
+    /// ``reconnectAttemptsMax``, go by it; negative values count as 0.
+    public var reconnectAttempts: Int {
+        get { engine.read { $0.machine.connection.retryCount } }
+        set { engine.update { $0.machine.connection.retryCount = max(newValue, 0) } }
+    }
 
     /// The most attempts to reconnect since a connection held for
     /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``; nil, the default, for no end. Takes effect at the next loss.

@@ -1,3 +1,5 @@
+public import Foundation
+
 /// An error as the delegate gets it: one that the server sent as `pusher:error`, or one of the client's own.
 public final class PusherError: Sendable {
     /// The code that the server gave, if it gave one.
@@ -6,6 +8,10 @@ public final class PusherError: Sendable {
     public let message: String
     /// The same error with everything that is known of it.
     public let clientError: PusherClientError
+
+    /// ``code``, for Objective-C.
+    @available(*, deprecated, renamed: "code")
+    public var codeOC: NSNumber? { code.map { NSNumber(value: $0) } }
 
     init(_ error: PusherClientError) {
         code = error.serverCode

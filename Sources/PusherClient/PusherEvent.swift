@@ -35,9 +35,9 @@ public final class PusherEvent: Sendable {
         case "event": return eventName
         case "channel": return channelName
         case "user_id": return userId
-        case "data": return isDataEncodedOnce ? data.flatMap(Self.json) : data
+        case "data": return isDataEncodedOnce ? data.flatMap(JSONText.value) : data
         default:
-            guard let members = unknownKeysText.flatMap(Self.json) as? [String: Any] else { return nil }
+            guard let members = unknownKeysText.flatMap(JSONText.value) as? [String: Any] else { return nil }
             return members[key]
         }
     }
@@ -67,9 +67,11 @@ public final class PusherEvent: Sendable {
         )
     }
 
-    private static func json(_ text: String) -> Any? {
-        try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
-    }
+}
+
+extension PusherEvent: NSCopying {
+    /// The event itself: nothing of it can change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
 }
 
 extension PusherEvent: CustomStringConvertible {

@@ -8,12 +8,12 @@ import PusherProtocol
 /// any thread. Holding it does not keep the connection open: ``Pusher`` alone does. After it is unsubscribed nothing is
 /// delivered to it any more; subscribing to the same name again makes a new one.
 ///
-/// It is not made for subclassing: ``PusherPresenceChannel`` is the only subclass.
+/// It is not made for subclassing: ``PusherPresenceChannel`` and ``GlobalChannel`` are the only subclasses.
 public class PusherChannel: @unchecked Sendable {
     // `@unchecked`, because the compiler checks final classes only, and PusherSwift's presence channel is a subclass.
     // Proof: every stored property is a `let`, of a type that is checked: a string, a struct of an integer, and final
     // classes that are Sendable by themselves (the engine, the registries, and a locked box of a Sendable struct). The
-    // class is not open, so no other module can subclass it; the only subclass is final, and proves the same of itself.
+    // class is not open, so no other module can subclass it; its subclasses are final, and prove the same of themselves.
     /// The channel's name.
     public let name: String
     let id: ChannelID
@@ -35,17 +35,21 @@ public class PusherChannel: @unchecked Sendable {
         name: String,
         id: ChannelID,
         engine: ClientEngine,
-        onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+        sinks: SinkRegistry? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
     ) {
         self.name = name
         self.id = id
         self.engine = engine
-        sinks = SinkRegistry(sequenceLimit: engine.limits.sequenceBuffer)
+        self.sinks = sinks ?? SinkRegistry(sequenceLimit: engine.limits.sequenceBuffer)
         resubscribed = Broadcast(limit: engine.limits.sequenceBuffer)
         cacheMissed = Broadcast(limit: engine.limits.sequenceBuffer)
         undecryptable = Broadcast(limit: engine.limits.sequenceBuffer)
         closures = NIOLockedValueBox(Closures(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
+
+    /// The connection of the client that made the channel; nil when the client was released.
+    public var connection: PusherConnection? { engine.read { $0.connection.value } }
 
     /// What the name's prefix says about the channel.
     public var type: PusherChannelType { PusherChannelType(name: name) }
@@ -105,7 +109,7 @@ public class PusherChannel: @unchecked Sendable {
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        sinks.bind(eventName, eventCallback)
+        sinks.bind(eventName, by: engine.dispatcher, eventCallback)
     }
 
     /// Calls back for every event on this channel, on the callback queue.
@@ -113,7 +117,7 @@ public class PusherChannel: @unchecked Sendable {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        sinks.bind(nil, eventCallback)
+        sinks.bind(nil, by: engine.dispatcher, eventCallback)
     }
 
     /// Calls back with the decoded data of each event of that name, on the callback queue.
@@ -130,7 +134,7 @@ public class PusherChannel: @unchecked Sendable {
         eventCallback: @escaping @Sendable (Value) -> Void
     ) -> String {
         let engine = engine
-        return sinks.bind(eventName) { event in
+        return sinks.bind(eventName, by: engine.dispatcher) { event in
             if let value = engine.decode(event, as: type, decoder: decoder) { eventCallback(value) }
         }
     }

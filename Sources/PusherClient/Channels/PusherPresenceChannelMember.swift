@@ -1,5 +1,8 @@
 public import Foundation
 
+/// What PusherSwift calls the information about a user: the members of a JSON object.
+public typealias PusherUserInfoObject = [String: AnyObject]
+
 /// Somebody who is subscribed to a presence channel.
 public final class PusherPresenceChannelMember: Sendable {
     /// Who it is. The server sees to it that it is there once, however many connections the user has.
@@ -28,8 +31,7 @@ public final class PusherPresenceChannelMember: Sendable {
     ///
     /// It is made from the JSON text at each call; ``decodeUserInfo(as:decoder:)`` makes a type of yours.
     public var userInfo: Any? {
-        guard let userInfoText else { return nil }
-        let value = try? JSONSerialization.jsonObject(with: Data(userInfoText.utf8), options: .fragmentsAllowed)
+        let value = userInfoText.flatMap(JSONText.value)
         return value is NSNull ? nil : value
     }
 

@@ -32,6 +32,12 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
 
+    /// Those of a channel, oldest first.
+    package func items(of channel: ChannelID) -> [Item] {
+        guard counts[channel] != nil else { return [] }
+        return ready.filter { $0.channel == channel } + (waiting[channel] ?? [])
+    }
+
     package mutating func append(_ item: Item, isReady: Bool) {
         counts[item.channel, default: 0] += 1
         if isReady { ready.append(item) } else { waiting[item.channel, default: []].append(item) }
@@ -80,10 +86,11 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     /// The items of a channel that goes out of use.
     package mutating func remove(_ channel: ChannelID) -> [Item] {
+        let items = items(of: channel)
+        counts[channel] = nil
         returned[channel] = nil
-        guard counts.removeValue(forKey: channel) != nil else { return [] }
-        let items = ready.filter { $0.channel == channel } + (waiting.removeValue(forKey: channel) ?? [])
-        ready.removeAll { $0.channel == channel }
+        waiting[channel] = nil
+        if !items.isEmpty { ready.removeAll { $0.channel == channel } }
         return items
     }
 

@@ -44,6 +44,15 @@ extension ClientStateMachine {
         }
     }
 
+    /// Sends a message that belongs to no channel, and that the machine knows nothing of.
+    package mutating func sendMessage(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let session = connection.session else {
+            let message = "the message \(envelope.event) was not sent: there is no connection"
+            return effects.append(.report(PusherClientError(.notConnected, message)))
+        }
+        effects.append(.send(session.attempt, envelope))
+    }
+
     /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody waits
     /// for goes out on the next subscription then.
     package mutating func clientEventWritten(

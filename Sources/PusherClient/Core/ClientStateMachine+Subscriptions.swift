@@ -58,10 +58,13 @@ extension ClientStateMachine {
 
     /// A channel object that never was one of a subscription.
     package mutating func refuseChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
-        let id = ChannelID(rawValue: nextSerial())
+        let id = makeChannel()
         effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
         return id
     }
+
+    /// A channel object that no subscription will ever have.
+    package mutating func makeChannel() -> ChannelID { ChannelID(rawValue: nextSerial()) }
 
     /// Hands over an authorization that the application made, for the connection that stands, or else for the next one.
     package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {

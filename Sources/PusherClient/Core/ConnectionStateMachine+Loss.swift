@@ -148,7 +148,8 @@ extension ConnectionStateMachine {
             return
         }
         if let limit = configuration.maximumRetries, retryCount >= limit {
-            return giveUp("\(limit) attempts to reconnect did not succeed", after: error, into: &effects)
+            let tried = limit > 0 ? "\(limit) attempts to reconnect did not succeed" : "no attempt is allowed"
+            return giveUp(tried, after: error, into: &effects)
         }
 
         if outage == nil { beginOutage(configuration, now: now, into: &effects) }

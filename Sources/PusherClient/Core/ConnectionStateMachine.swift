@@ -53,7 +53,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package internal(set) var state: State = .initialized
     /// Attempts since the connection last held, but for the first.
-    package private(set) var retryCount = 0
+    package internal(set) var retryCount = 0
     package internal(set) var status: ConnectionStatus = .initialized
     /// True once the server has said that it takes nothing but TLS.
     var mustUseTLS = false

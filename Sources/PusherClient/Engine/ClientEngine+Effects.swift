@@ -58,6 +58,7 @@ extension ClientEngine {
             statuses.finish()
             errors.finish()
             dispatcher.stop()
+            mainDispatcher.stop()
 
         case .resume(let waiter, let outcome):
             update { $0.waiters.removeValue(forKey: waiter) }?.resume(returning: outcome)
@@ -138,9 +139,17 @@ extension ClientEngine {
         let channel = id.flatMap(channel)
         guard !everyEvent.isEmpty || channel?.sinks.isEmpty == false else { return }
         let event = PusherEvent(envelope, subscriptionError: subscriptionError)
-        var overflows = everyEvent.deliver(event, by: dispatcher)
-        if let channel { overflows += channel.sinks.deliver(event, by: dispatcher) }
+        var overflows = everyEvent.deliver(event)
+        if let channel { overflows += channel.sinks.deliver(event) }
         if overflows > 0 { reportOverflow(of: overflows, on: envelope.channel) }
+    }
+
+    /// Hands over an event that came before. It may be called anywhere.
+    func deliverAgain(_ event: PusherEvent, to registries: [SinkRegistry]) {
+        eventLoop.execute {
+            let overflows = registries.map { $0.deliver(event) }.reduce(0, +)
+            if overflows > 0 { self.reportOverflow(of: overflows, on: event.channelName) }
+        }
     }
 
     private func subscribed(_ id: ChannelID, _ envelope: Envelope, away: Duration?) {

@@ -92,7 +92,7 @@ extension ClientEngine {
     func deliverToUser(_ envelope: Envelope) {
         guard !everyEvent.isEmpty || !userEvents.isEmpty else { return }
         let event = PusherEvent(envelope)
-        let overflows = everyEvent.deliver(event, by: dispatcher) + userEvents.deliver(event, by: dispatcher)
+        let overflows = everyEvent.deliver(event) + userEvents.deliver(event)
         if overflows > 0 { reportOverflow(of: overflows, on: envelope.channel) }
     }
 

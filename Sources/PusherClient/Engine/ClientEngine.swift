@@ -15,6 +15,7 @@ package final class ClientEngine: Sendable {
         var channels: [ChannelID: PusherChannel] = [:]
         var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
         var delegate = WeakDelegate(value: nil)
+        var connection = WeakConnection(value: nil)
         var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
     }
 
@@ -32,6 +33,10 @@ package final class ClientEngine: Sendable {
 
     struct WeakDelegate: Sendable {
         weak let value: (any PusherDelegate)?
+    }
+
+    struct WeakConnection: Sendable {
+        weak let value: PusherConnection?
     }
 
     /// What tests replace: time, chance, loop and wire.
@@ -68,7 +73,10 @@ package final class ClientEngine: Sendable {
     var limits: PusherClientOptions.Limits { options.limits }
     let logger: Logger
     let tracesMessages: Bool
+    /// Runs callbacks where the options say.
     let dispatcher: CallbackDispatcher
+    /// Runs callbacks on the main queue, wherever others run.
+    let mainDispatcher: CallbackDispatcher
     let everyEvent: SinkRegistry
     let userEvents: SinkRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
@@ -96,20 +104,28 @@ package final class ClientEngine: Sendable {
         userEvents = SinkRegistry(sequenceLimit: options.limits.sequenceBuffer)
         watchlistEvents = Broadcast(limit: options.limits.sequenceBuffer)
         statuses = Broadcast(limit: options.limits.sequenceBuffer, initial: .initialized)
-        dispatcher = CallbackDispatcher(
-            queue: options.callbackQueue,
-            limit: options.limits.pendingCallbacks,
-            eventLoop: environment.eventLoop,
-            logger: options.logger
-        ) { drop in
-            let message =
-                switch drop {
-                case .began: "callbacks are being dropped: the callback queue is slower than they come"
-                case .ended(let count): "\(count) callbacks were dropped; the callback queue has caught up"
-                }
-            let error = PusherClientError(.eventsDropped, message)
-            logger.warning("\(error.message)")
-            errors.send(error)
+        func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {
+            CallbackDispatcher(
+                queue: queue,
+                limit: options.limits.pendingCallbacks,
+                eventLoop: environment.eventLoop,
+                logger: logger
+            ) { drop in
+                let message =
+                    switch drop {
+                    case .began: "callbacks are being dropped: the callback queue is slower than they come"
+                    case .ended(let count): "\(count) callbacks were dropped; the callback queue has caught up"
+                    }
+                let error = PusherClientError(.eventsDropped, message)
+                logger.warning("\(error.message)")
+                errors.send(error)
+            }
+        }
+        dispatcher = makeDispatcher(options.callbackQueue)
+        if case .main = options.callbackQueue {
+            mainDispatcher = dispatcher
+        } else {
+            mainDispatcher = makeDispatcher(.main)
         }
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration)))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)

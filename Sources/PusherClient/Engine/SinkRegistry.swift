@@ -6,6 +6,11 @@ final class SinkRegistry: Sendable {
     fileprivate enum Sink {
         case callback(Binding)
         case sequence(UInt64, EventBuffer<PusherEvent>)
+
+        var binding: Binding? {
+            guard case .callback(let binding) = self else { return nil }
+            return binding
+        }
     }
 
     fileprivate struct State {
@@ -22,9 +27,15 @@ final class SinkRegistry: Sendable {
 
     // MARK: Callbacks
 
-    /// - Parameter name: The event's name; nil for every event.
-    func bind(_ name: String?, _ callback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        let binding = Binding(callback)
+    /// - Parameters:
+    ///   - name: The event's name; nil for every event.
+    ///   - dispatcher: What runs the callback.
+    func bind(
+        _ name: String?,
+        by dispatcher: CallbackDispatcher,
+        _ callback: @escaping @Sendable (PusherEvent) -> Void
+    ) -> String {
+        let binding = Binding(dispatcher, callback)
         state.withLockedValue { state in
             if !state.isFinished { state.add(.callback(binding), name) }
         }
@@ -32,17 +43,12 @@ final class SinkRegistry: Sendable {
     }
 
     func unbind(_ name: String?, id: String) {
-        remove(from: name) { sink in
-            guard case .callback(let binding) = sink else { return false }
-            return binding.id == id
-        }
+        remove(from: name) { $0.binding?.id == id }
     }
 
     /// Unbinds the callbacks of one name.
     func unbindAll(_ name: String?) {
-        remove(from: name) { sink in
-            if case .callback = sink { true } else { false }
-        }
+        remove(from: name) { $0.binding != nil }
     }
 
     /// Unbinds every callback. Sequences stay: they end when they are dropped.
@@ -73,20 +79,33 @@ final class SinkRegistry: Sendable {
         }
     }
 
+    // MARK: Reading
+
+    /// The callbacks that are bound to names.
+    var bindings: [String: [Binding]] {
+        state.withLockedValue { $0.byName }.compactMapValues { sinks in
+            let bindings = sinks.compactMap(\.binding)
+            return bindings.isEmpty ? nil : bindings
+        }
+    }
+
+    /// The callbacks that are bound to every event.
+    var bindingsToEveryEvent: [Binding] { state.withLockedValue { $0.forEveryEvent }.compactMap(\.binding) }
+
     // MARK: Delivery
 
     /// True where nobody listens to anything.
     var isEmpty: Bool { state.withLockedValue { $0.forEveryEvent.isEmpty && $0.byName.isEmpty } }
 
     /// - Returns: The number of sequences for which dropping began.
-    func deliver(_ event: PusherEvent, by dispatcher: CallbackDispatcher) -> Int {
+    func deliver(_ event: PusherEvent) -> Int {
         let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[event.eventName]) }
         var overflows = 0
         func deliver(to sinks: [Sink]) {
             for sink in sinks {
                 switch sink {
                 case .callback(let binding):
-                    dispatcher.enqueue(.event(binding, event))
+                    binding.dispatcher.enqueue(.event(binding, event))
                 case .sequence(_, let buffer):
                     if case .beganDropping = buffer.add(event) { overflows += 1 }
                 }
@@ -118,7 +137,7 @@ final class SinkRegistry: Sendable {
     private func remove(from name: String?, where matches: (Sink) -> Bool) {
         // Released outside the lock: a closure can own anything, and that may call back.
         let removed = state.withLockedValue { $0.remove(from: name, where: matches) }
-        for case .callback(let binding) in removed { binding.unbind() }
+        for sink in removed { sink.binding?.unbind() }
     }
 }
 
@@ -146,9 +165,11 @@ extension SinkRegistry.State {
 /// A bound callback. After ``unbind()`` returned, no call of it begins on the queue that calls it.
 final class Binding: Sendable {
     let id = UUID().uuidString
+    let dispatcher: CallbackDispatcher
     private let callback: NIOLockedValueBox<(@Sendable (PusherEvent) -> Void)?>
 
-    init(_ callback: @escaping @Sendable (PusherEvent) -> Void) {
+    init(_ dispatcher: CallbackDispatcher, _ callback: @escaping @Sendable (PusherEvent) -> Void) {
+        self.dispatcher = dispatcher
         self.callback = NIOLockedValueBox(callback)
     }
 

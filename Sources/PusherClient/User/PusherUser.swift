@@ -6,7 +6,7 @@ public import Foundation
 public final class PusherUser: Sendable {
     /// The users of the watchlist.
     public let watchlist: PusherWatchlist
-    private let engine: ClientEngine
+    let engine: ClientEngine
 
     init(engine: ClientEngine) {
         self.engine = engine
@@ -38,7 +38,7 @@ public final class PusherUser: Sendable {
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.userEvents.bind(eventName, eventCallback)
+        engine.userEvents.bind(eventName, by: engine.dispatcher, eventCallback)
     }
 
     /// Calls back for every event that is sent to the user, on the callback queue.
@@ -46,7 +46,7 @@ public final class PusherUser: Sendable {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.userEvents.bind(nil, eventCallback)
+        engine.userEvents.bind(nil, by: engine.dispatcher, eventCallback)
     }
 
     /// Ends the calls of one callback. Called on the callback queue, no call begins after it has returned.

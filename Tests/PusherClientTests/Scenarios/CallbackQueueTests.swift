@@ -43,6 +43,37 @@ struct CallbackQueueTests {
         #expect(isMain.elements == [true])
     }
 
+    @Test("bindOnMain calls on the main actor in order, beside callbacks elsewhere, and not after unbinding")
+    @MainActor func bindOnMain() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .eventLoop))
+        let channel = pusher.subscribe("orders")
+        let elsewhere = Log<String>()
+        channel.bind(eventName: "e") { elsewhere.append($0.data ?? "") }
+        let screen = Screen()
+        let id = channel.bindOnMain(eventName: "e") { screen.show($0.data ?? "") }
+        await world.run()
+        for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
+        await world.runUntil { screen.lines.count == 100 }
+        #expect(screen.lines == (0..<100).map { "\($0)" })
+        #expect(elsewhere.elements == screen.lines)
+
+        // It waits for the main actor, which is here, when it is unbound.
+        try world.server.publish(event: "e", data: "late", to: "orders")
+        var isMainQueueThrough = false
+        channel.unbind(eventName: "e", callbackId: id)
+        channel.bindOnMain(eventName: "end") { _ in isMainQueueThrough = true }
+        try world.server.publish(event: "end", data: "", to: "orders")
+        await world.runUntil { isMainQueueThrough }
+        #expect(screen.lines.count == 100)
+        #expect(elsewhere.count == 101)
+    }
+
+    @MainActor
+    private final class Screen {
+        private(set) var lines: [String] = []
+        func show(_ line: String) { lines.append(line) }
+    }
+
     @Test("a blocked queue holds up neither socket nor sequences; the newest callbacks wait, the rest is reported")
     func blockedQueue() async throws {
         let queue = DispatchQueue(label: "blocked")

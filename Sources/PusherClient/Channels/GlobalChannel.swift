@@ -1,0 +1,15 @@
+/// What is bound to the client rather than to a channel, in the form of a channel: ``PusherConnection/globalChannel``.
+///
+/// It has every event of every channel, and those that belong to none. Binding to ``Pusher`` is the same.
+public final class GlobalChannel: PusherChannel, @unchecked Sendable {
+    // A subclass has to say the conformance again. Proof: it is final, and adds no stored property.
+    init(engine: ClientEngine) {
+        let id = engine.step { state, _ in state.machine.makeChannel() }
+        super.init(name: "pusher_global_internal_channel", id: id, engine: engine, sinks: engine.everyEvent)
+    }
+
+    /// The callbacks that are bound to every event, by the id that binding them gave.
+    public var globalCallbacks: [String: (PusherEvent) -> Void] {
+        Dictionary(uniqueKeysWithValues: sinks.bindingsToEveryEvent.map { ($0.id, $0.call) })
+    }
+}

@@ -1,0 +1,33 @@
+/// What code that was written for PusherSwift may use of a channel, and new code has no need of.
+extension PusherChannel {
+    /// Makes a channel that is not subscribed, and never will be.
+    @available(*, deprecated, message: "Only Pusher.subscribe(_:) makes a channel that events come to.")
+    @preconcurrency
+    public convenience init(
+        name: String,
+        connection: PusherConnection,
+        auth: PusherAuth? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
+    ) {
+        let engine = connection.engine
+        let id = engine.step { state, _ in state.machine.makeChannel() }
+        self.init(name: name, id: id, engine: engine, onSubscriptionCountChanged: onSubscriptionCountChanged)
+    }
+
+    /// The callbacks that are bound to names of events. Those that are bound to every event of the channel are not among
+    /// them.
+    public var eventHandlers: [String: [EventHandler]] {
+        sinks.bindings.mapValues { bindings in
+            bindings.map { EventHandler(id: $0.id, callback: $0.call) }
+        }
+    }
+
+    /// The client events that wait to be sent, oldest first.
+    public var unsentEvents: [QueuedClientEvent] {
+        engine.read { $0.machine.clientEvents.items(of: id) }.map { QueuedClientEvent($0.envelope) }
+    }
+
+    /// Hands an event to what is bound to the channel, as if it had come again.
+    @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
+    public func handleEvent(event: PusherEvent) { engine.deliverAgain(event, to: [sinks]) }
+}

@@ -1,0 +1,31 @@
+public import Foundation
+
+/// What code that was written for PusherSwift may use of the connection, and new code has no need of.
+extension PusherConnection {
+    /// ``reconnectAttemptsMax``, for Objective-C.
+    @available(*, deprecated, renamed: "reconnectAttemptsMax")
+    public var OCReconnectAttemptsMax: NSNumber? {
+        get { reconnectAttemptsMax.map { NSNumber(value: $0) } }
+        set { reconnectAttemptsMax = newValue?.intValue }
+    }
+
+    /// ``maxReconnectGapInSeconds``, for Objective-C.
+    @available(*, deprecated, renamed: "maxReconnectGapInSeconds")
+    public var OCMaxReconnectGapInSeconds: NSNumber? {
+        get { maxReconnectGapInSeconds.map { NSNumber(value: $0) } }
+        set { maxReconnectGapInSeconds = newValue?.doubleValue }
+    }
+
+    /// Hands an event to what is bound to every event, and to what is bound to its channel, as if it had come again.
+    @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
+    public func handleEvent(event: PusherEvent) {
+        let channel = event.channelName.flatMap { channels.find(name: $0) }
+        engine.deliverAgain(event, to: [engine.everyEvent] + (channel.map { [$0.sinks] } ?? []))
+    }
+
+    /// Reports an error to the delegate and to ``Pusher/errors``, as if it had come again.
+    @available(*, deprecated, message: "Errors come from the server. Call your own code in place of this.")
+    public func handleError(error: PusherError) {
+        engine.step { state, _ in state.pending.append(.report(error.clientError)) }
+    }
+}

@@ -1,0 +1,92 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("What PusherSwift's classes tell of their inside", .timeLimit(.minutes(5)))
+struct RemainingMembersTests {
+    let world = VirtualWorld()
+
+    @Test("a channel knows its handlers by name, and no sequence counts as one")
+    func eventHandlers() async throws {
+        let channel = world.makeClient().subscribe("a")
+        #expect(channel.eventHandlers.isEmpty)
+        let first = channel.bind(eventName: "x") { _ in }
+        channel.bind(eventName: "x") { _ in }
+        channel.bind(eventName: "y") { _ in }
+        channel.bind { _ in }
+        let events = channel.events(named: "x")
+        #expect(channel.eventHandlers.mapValues(\.count) == ["x": 2, "y": 1])
+        channel.unbind(eventName: "x", callbackId: first)
+        #expect(channel.eventHandlers.mapValues(\.count) == ["x": 1, "y": 1])
+        channel.unbindAll(forEventName: "x")
+        #expect(channel.eventHandlers.mapValues(\.count) == ["y": 1])
+        channel.unbindAll()
+        #expect(channel.eventHandlers.isEmpty)
+        _ = events
+    }
+
+    @Test("the global channel has what is bound to the client, and is no channel of the server")
+    func globalChannel() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let global = try #require(pusher.connection.globalChannel)
+        let received = Log<String>()
+        let id = pusher.bind { received.append($0.eventName) }
+        pusher.bind(eventName: "x") { _ in }
+        #expect(Array(global.globalCallbacks.keys) == [id])
+        #expect(global === pusher.connection.globalChannel)
+        #expect(global.subscribed == false)
+        world.server.sendEvent("x")
+        await world.run()
+        #expect(received.elements == ["x"])
+        await #expect(throws: SubscriptionError.self) { try await world.complete { try await global.subscribed() } }
+        global.unbindAll()
+        #expect(global.globalCallbacks.isEmpty)
+        world.server.sendEvent("x")
+        await world.run()
+        #expect(received.count == 1)
+        #expect(!world.server.receivedMessages().contains { $0.contains("global") })
+    }
+
+    @Test("a channel knows its connection, and does not keep it")
+    func connection() async throws {
+        var pusher: Pusher? = world.makeUnheldClient()
+        let channel = try #require(pusher?.subscribe("a"))
+        #expect(channel.connection === pusher?.connection)
+        pusher = nil
+        #expect(channel.connection == nil)
+    }
+
+    @Test("a channel that was not made by subscribing is of no subscription, and does no harm")
+    @available(*, deprecated)
+    func detachedChannel() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let detached = PusherChannel(name: "private-a", connection: pusher.connection)
+        let channel = pusher.subscribe("private-a")
+        await world.runUntil { channel.subscribed }
+        #expect(!detached.subscribed)
+        detached.trigger(eventName: "client-a", data: "x")
+        await world.run()
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.unsubscribed])
+        await #expect(throws: SubscriptionError.self) { try await world.complete { try await detached.subscribed() } }
+    }
+
+    @Test("attempts that are counted anew begin with the first wait again")
+    func reconnectAttempts() async throws {
+        let pusher = try await world.makeConnectedClient(
+            .virtual(retryPolicy: .delays([.seconds(1), .seconds(10), .seconds(100)]))
+        )
+        world.network.failLinks(with: .unreachable)
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
+        await world.advance(by: .seconds(10))
+        #expect(pusher.connection.reconnectAttempts == 2)
+        pusher.connection.reconnectAttempts = 0
+        await world.advance(by: .seconds(100))
+        #expect(pusher.connection.reconnectAttempts == 1)
+        pusher.connection.reconnectAttempts = -5
+        #expect(pusher.connection.reconnectAttempts == 0)
+    }
+}

@@ -1,0 +1,53 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("PusherSwift's sendEvent", .timeLimit(.minutes(5)))
+struct SendingMessagesTests {
+    let world = VirtualWorld()
+
+    private var sent: [String] { world.server.receivedMessages().filter { !$0.contains("pusher:") } }
+
+    @Test("a message goes out as it is, its data as JSON")
+    func message() async throws {
+        let pusher = try await world.makeConnectedClient()
+        pusher.connection.sendEvent(event: "custom:a", data: ["x": 1])
+        pusher.connection.sendEvent(event: "custom:b", data: "text")
+        await world.run()
+        #expect(sent == [#"{"event":"custom:a","data":{"x":1}}"#, #"{"event":"custom:b","data":"text"}"#])
+    }
+
+    @Test("with a channel it triggers a client event there, with the channel in the message (PusherSwift lost it)")
+    func clientEvent() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("private-a")
+        pusher.connection.sendEvent(event: "client-a", data: [1], channel: channel)
+        #expect(channel.unsentEvents.map(\.name) == ["client-a"])
+        #expect(channel.unsentEvents.first?.data as? [Int] == [1])
+        await world.runUntil { !sent.isEmpty }
+        #expect(sent == [#"{"event":"client-a","data":[1],"channel":"private-a"}"#])
+        #expect(channel.unsentEvents.isEmpty)
+    }
+
+    @Test("what cannot be sent is reported: no connection, no channel, no JSON (PusherSwift sent an empty frame)")
+    func refused() async throws {
+        let pusher = world.makeClient()
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        pusher.connection.sendEvent(event: "custom:a", data: [:])
+        pusher.connect()
+        await world.run()
+        let channel = pusher.subscribe("private-a")
+        pusher.connection.sendEvent(event: "client-a", data: [:])
+        pusher.connection.sendEvent(event: "custom:a", data: Double.nan)
+        pusher.connection.sendEvent(event: "custom:a", data: [:], channel: channel)
+        await world.run()
+        #expect(
+            delegate.errors.elements.map(\.clientError.code) == [
+                .notConnected, .clientEventsNotAllowed, .invalidClientEventData, .invalidEventName,
+            ]
+        )
+        #expect(sent.isEmpty)
+    }
+}

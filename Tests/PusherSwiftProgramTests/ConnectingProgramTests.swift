@@ -1,0 +1,121 @@
+import Foundation
+import PusherClient
+import PusherTestServer
+import TestSupport
+import Testing
+
+@Suite("Programs written for PusherSwift: configuration, connection", .timeLimit(.minutes(5)))
+struct ConnectingProgramTests {
+    @Test("Configuration: the options reach the server, and the URLs are what they were")
+    func configuration() async throws {
+        try await PusherTestServer.withServer { server in
+            let program = ConfigurationProgram(Settings(server))
+            program.start()
+            let connection = try await server.waitForConnections(timeout: .patience)[0]
+            #expect(connection.request.path == "/realtime/app/app-key")
+            let options = program.pusher.connection.options
+            #expect(options.autoReconnect == false)
+            #expect(options.activityTimeout == 25)
+            #expect(program.pusher.connection.activityTimeoutInterval == 25)
+        }
+        let query = { (url: String) in url.components(separatedBy: "?") }
+        #expect(query(ConfigurationProgram.clusterURL())[0] == "wss://ws-eu.pusher.com:443/app/APP_KEY")
+        #expect(query(ConfigurationProgram.defaultURL())[0] == "wss://ws.pusherapp.com:443/app/APP_KEY")
+        #expect(query(ConfigurationProgram.plainURL())[0] == "ws://ws.pusherapp.com:80/app/APP_KEY")
+        #expect(query(ConfigurationProgram.plainURL())[1].hasSuffix("&protocol=7"))
+    }
+
+    @Test("Connection delegate: an ordinary class gets every call, and may have as few methods as it likes")
+    func delegate() async throws {
+        var serverOptions = PusherTestServer.Options()
+        serverOptions.authorizeChannel = { request in
+            request.channel == "private-closed" ? .refuse(status: 403, body: "no entry") : .allow()
+        }
+        try await PusherTestServer.withServer(options: serverOptions) { server in
+            let journal = Journal()
+            let program = ConnectionDelegateProgram(Settings(server), say: journal.say)
+            _ = program.pusher.subscribe("private-open")
+            _ = program.pusher.subscribe("private-closed")
+            let encrypted = program.pusher.subscribe("private-encrypted-a")
+            program.pusher.connect()
+            await journal.waitFor("disconnected -> connecting")
+            await journal.waitFor("connecting -> connected")
+            await journal.waitFor("subscribed to private-open")
+            await journal.waitFor("failed to subscribe to private-closed: 403, no entry, true")
+            await journal.waitFor("subscribed to private-encrypted-a")
+            server.sendEvent("secret", data: #"{"nonce":"x","ciphertext":"y"}"#, channel: encrypted.name)
+            await journal.waitFor("cannot decrypt secret of private-encrypted-a: true")
+            server.sendText(#"{"event":"pusher:error","data":{"code":4301,"message":"too fast"}}"#)
+            await journal.waitFor("error (4301): too fast")
+            #expect(program.delegate.logLines > 0)
+
+            let quiet = QuietDelegate()
+            program.pusher.delegate = quiet
+            program.pusher.disconnect()
+            program.pusher.delegate = program.delegate
+            program.pusher.connect()
+            await journal.waitFor("subscribed to private-open")
+            #expect(program.delegate.states.first == "connecting")
+        }
+    }
+
+    @Test("A screen that is its client's delegate is called on the main queue, and may capture what it likes")
+    func viewController() async throws {
+        try await PusherTestServer.withServer { server in
+            let journal = Journal()
+            let controller = await MainActor.run { () -> ViewController in
+                let controller = ViewController()
+                controller.settings = Settings(server)
+                controller.say = journal.say
+                controller.viewDidLoad()
+                return controller
+            }
+            await journal.waitFor("disconnected to connecting")
+            await journal.waitFor("subscribed to my-channel")
+            await journal.waitFor("subscribed to presence-channel")
+            try server.publish(event: "my-event", data: "a", to: "my-channel")
+            await journal.waitFor("1: a")
+            try server.publish(event: "my-event", data: "b", to: "my-channel")
+            await journal.waitFor("2: b")
+            try server.publish(event: "test-event", data: "c", to: "presence-channel")
+            await journal.waitFor("test-event on presence-channel")
+
+            let options = PusherClientOptions(
+                authMethod: .inline(secret: server.options.application.secret),
+                host: .host(server.host),
+                port: server.port,
+                useTLS: false
+            )
+            let other = Pusher(key: server.options.application.key, options: options)
+            other.connection.userDataFetcher = { PusherPresenceChannelMember(userId: "ada") }
+            _ = other.subscribe("presence-channel")
+            other.connect()
+            await journal.waitFor("ada joined")
+            await MainActor.run { controller.disconnectButton(controller) }
+            await journal.waitFor("connected to disconnecting")
+            #expect(await MainActor.run { controller.title == controller.labels.last })
+            other.disconnect()
+        }
+    }
+
+    @Test("Reconnection: the properties are obeyed")
+    func reconnection() async throws {
+        try await PusherTestServer.withServer { server in
+            let journal = Journal()
+            let program = ReconnectionProgram(Settings(server), say: journal.say)
+            program.start()
+            await journal.waitFor("connected 1")
+            server.dropConnections()
+            await journal.waitFor("reconnecting")
+            await journal.waitFor("connected 2")
+            #expect(program.pusher.connection.activityTimeoutInterval == 30)
+            #expect(program.pusher.connection.pongResponseTimeoutInterval == 5)
+            program.giveUp()
+            let before = journal.count(of: "disconnected")
+            server.dropConnections()
+            await journal.waitFor("disconnected", count: before + 1)
+            #expect(journal.count(of: "reconnecting") == 1)
+            #expect(program.pusher.connection.connectionState == .disconnected)
+        }
+    }
+}

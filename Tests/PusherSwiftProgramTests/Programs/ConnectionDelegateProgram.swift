@@ -1,0 +1,74 @@
+import Foundation
+import PusherClient
+
+/// "Connection delegate": a class with every method, as the documentation shows it.
+class DummyDelegate: PusherDelegate {
+    var states: [String] = []
+    var logLines = 0
+    let say: (String) -> Void
+
+    init(say: @escaping (String) -> Void) {
+        self.say = say
+    }
+
+    func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
+        states.append(new.stringValue())
+        say("\(old.stringValue()) -> \(new.stringValue())")
+        switch new {
+        case .connecting, .connected, .disconnecting, .disconnected, .reconnecting:
+            break
+        }
+    }
+
+    func debugLog(message: String) {
+        logLines += 1
+    }
+
+    func subscribedToChannel(name: String) {
+        say("subscribed to \(name)")
+    }
+
+    func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
+        let status = (response as? HTTPURLResponse)?.statusCode
+        say("failed to subscribe to \(name): \(status.map(String.init) ?? "-"), \(data ?? "-"), \(error != nil)")
+    }
+
+    func receivedError(error: PusherError) {
+        if let code = error.code {
+            say("error (\(code)): \(error.message)")
+        } else {
+            say("error: \(error.message)")
+        }
+    }
+
+    func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {
+        say("cannot decrypt \(eventName) of \(channelName): \(data != nil)")
+    }
+}
+
+/// A delegate that is interested in one thing only.
+class QuietDelegate: NSObject, PusherDelegate {
+    var errors = 0
+
+    func receivedError(error: PusherError) { errors += 1 }
+}
+
+class ConnectionDelegateProgram {
+    let pusher: Pusher
+    let delegate: DummyDelegate
+
+    init(_ settings: Settings, say: @escaping (String) -> Void) {
+        delegate = DummyDelegate(say: say)
+        pusher = Pusher(
+            key: settings.key,
+            options: PusherClientOptions(
+                authMethod: .endpoint(authEndpoint: settings.authEndpoint),
+                host: .host(settings.host),
+                port: settings.port,
+                useTLS: false
+            )
+        )
+        pusher.delegate = delegate
+        pusher.connection.delegate = delegate
+    }
+}

@@ -1,0 +1,18 @@
+import PusherTestServer
+
+/// What a user has as constants: where the server is, and its keys.
+struct Settings {
+    let host: String
+    let port: Int
+    let key: String
+    let secret: String
+    let authEndpoint: String
+
+    init(_ server: PusherTestServer) {
+        host = server.host
+        port = server.port
+        key = server.options.application.key
+        secret = server.options.application.secret
+        authEndpoint = server.httpURL + "/pusher/auth"
+    }
+}

@@ -1,0 +1,62 @@
+import Foundation
+import PusherClient
+
+/// A screen of the main actor that is its client's delegate, as PusherSwift's users have it, in Swift 6.
+@MainActor
+final class Screen: @preconcurrency PusherDelegate {
+    let pusher: Pusher
+    private(set) var lines: [String] = []
+    private(set) var title = ""
+    private var callbackId: String?
+    private let say: @Sendable (String) -> Void
+
+    init(options: PusherClientOptions, key: String, say: @escaping @Sendable (String) -> Void) {
+        self.say = say
+        pusher = Pusher(key: key, options: options)
+        pusher.delegate = self
+    }
+
+    func viewDidLoad() {
+        let channel = pusher.subscribe("my-channel")
+        callbackId = channel.bindOnMain(eventName: "my-event") { [weak self] event in
+            self?.show("event \(event.data ?? "")")
+        }
+        channel.bindOnMain(eventName: "typed", as: Price.self) { [weak self] price in
+            self?.show("price \(price.value)")
+        }
+        pusher.bindOnMain { [weak self] event in self?.title = event.eventName }
+        pusher.bindOnMain(eventName: "my-event") { [weak self] event in
+            self?.show("anywhere \(event.channelName ?? "")")
+        }
+        let room = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+        room.bindOnMain(eventName: "pusher:member_added") { [weak self, weak room] _ in
+            self?.show("members \(room?.members.count ?? 0)")
+        }
+        pusher.user.bindOnMain(eventName: "note") { [weak self] event in self?.show("note \(event.data ?? "")") }
+        pusher.user.bindOnMain { [weak self] event in self?.show("user \(event.eventName)") }
+        pusher.signIn()
+        pusher.connect()
+    }
+
+    func close() {
+        if let callbackId {
+            pusher.connection.channels.find(name: "my-channel")?.unbind(eventName: "my-event", callbackId: callbackId)
+        }
+        pusher.disconnect()
+    }
+
+    private func show(_ line: String) {
+        lines.append(line)
+        say(line)
+    }
+
+    // MARK: PusherDelegate
+
+    func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
+        show("\(old.stringValue()) to \(new.stringValue())")
+    }
+
+    func subscribedToChannel(name: String) { show("subscribed to \(name)") }
+}
+
+struct Price: Decodable, Sendable { let value: Double }
