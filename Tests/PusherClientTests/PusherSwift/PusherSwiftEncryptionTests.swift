@@ -1,0 +1,183 @@
+import PusherProtocol
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+/// What PusherSwift's tests say of encrypted channels, with the keys and events of those tests.
+@Suite("PusherSwift: encrypted channels", .timeLimit(.minutes(5)))
+struct PusherSwiftEncryptionTests {
+    private static let name = "private-encrypted-channel"
+    private static let event =
+        #"{"nonce":"4sVYwy4j/8dCcjyxtPCWyk19GaaViaW9","#
+        + #""ciphertext":"/GMESnFGlbNn01BuBjp31XYa3i9vZsGKR8fgR9EDhXKx3lzGiUD501A="}"#
+    private static let key = "iBvNoPVYwByqSfg6anjPpEQ2j051b3rt1Vmnb+z5doo="
+    private static let wrongKey = "iBvNoPVYwByqSfg6anjPpEQ2j051b3rt1Vmnb+z5do0="
+
+    let world = VirtualWorld()
+    let delegate = RecordingDelegate()
+    let decrypted = Log<String>()
+
+    /// Gives one key after the other, and the last again and again.
+    private struct Keyring: Authorizer {
+        let server: PusherTestServer
+        let keys: [String]
+        let asked = Log<String>()
+
+        func fetchAuthValue(
+            socketID: String,
+            channelName: String,
+            completionHandler: @escaping @Sendable (PusherAuth?) -> Void
+        ) {
+            asked.append(channelName)
+            let signed = server.authorization(forSocket: socketID, channel: channelName)
+            completionHandler(PusherAuth(auth: signed.auth, sharedSecret: keys[min(asked.count, keys.count) - 1]))
+        }
+    }
+
+    private func subscribe(_ name: String, _ method: AuthMethod) async throws -> PusherChannel {
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: method))
+        pusher.delegate = delegate
+        let channel = pusher.subscribe(name)
+        channel.bind(eventName: "my-event") { [decrypted] in decrypted.append($0.data ?? "-") }
+        await world.runUntil { channel.subscribed }
+        return channel
+    }
+
+    /// Sends an event, and lets it be read or given up.
+    private func send(_ data: String, to name: String = name) async {
+        let count = decrypted.count + delegate.undecryptable.count
+        world.server.sendEvent("my-event", data: data, channel: name)
+        await world.runUntil { decrypted.count + delegate.undecryptable.count > count }
+    }
+
+    @Test(
+        "a key that does not fit is asked for anew once for each event; where that does not help, the event is told as lost",
+        arguments: [
+            ([key], 1, 1, 1), ([wrongKey, key], 1, 1, 2), ([wrongKey], 1, 0, 2), ([wrongKey, wrongKey, key], 2, 1, 3),
+            ([wrongKey], 2, 0, 3),
+        ] as [([String], Int, Int, Int)]
+    )
+    func keys(keys: [String], events: Int, readable: Int, asked: Int) async throws {
+        let keyring = Keyring(server: world.server, keys: keys)
+        _ = try await subscribe(Self.name, .authorizer(authorizer: keyring))
+        for _ in 1...events { await send(Self.event) }
+        #expect(decrypted.elements == Array(repeating: #"{"message":"hello world"}"#, count: readable))
+        #expect(
+            delegate.undecryptable.elements == Array(repeating: "\(Self.name) my-event", count: events - readable)
+        )
+        #expect(keyring.asked.count == asked)
+    }
+
+    @Test("an event that no key opens is lost to its channel, and to no other")
+    func otherChannel() async throws {
+        let other = "private-encrypted-other"
+        let wrong = Keyring(server: world.server, keys: [Self.wrongKey])
+        let right = Keyring(server: world.server, keys: [Self.key])
+        _ = try await subscribe(Self.name, .authorizer(authorizer: wrong))
+        _ = try await subscribe(other, .authorizer(authorizer: right))
+        for name in [Self.name, other] { world.server.sendEvent("my-event", data: Self.event, channel: name) }
+        await world.runUntil { decrypted.count + delegate.undecryptable.count == 2 }
+        #expect(decrypted.elements == [#"{"message":"hello world"}"#])
+        #expect(delegate.undecryptable.elements == ["\(Self.name) my-event"])
+        #expect(wrong.asked.count == 2)
+        #expect(right.asked.count == 1)
+    }
+
+    @Test(
+        "the key comes from an endpoint, and from a builder's request, at first and again",
+        arguments: [true, false],
+        [true, false]
+    )
+    func requests(isBuilt: Bool, isWrongAtFirst: Bool) async throws {
+        if isWrongAtFirst { world.server.failAuthorizations(1, with: .wrongSharedSecret) }
+        let channel = try await subscribe(
+            Self.name,
+            isBuilt
+                ? RequestBuilderTests.method(url: VirtualWorld.authEndpoint)
+                : .endpoint(authEndpoint: VirtualWorld.authEndpoint)
+        )
+        try world.server.publish(event: "my-event", data: #"{"message":"hello world"}"#, to: channel.name)
+        await world.runUntil { decrypted.count == 1 }
+        #expect(decrypted.elements == [#"{"message":"hello world"}"#])
+        #expect(world.server.authorizationRequests.count == (isWrongAtFirst ? 2 : 1))
+        #expect(delegate.undecryptable.elements.isEmpty)
+    }
+
+    @Test("a key can be handed over with an authorization")
+    func handedOver() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
+        let socketID = try #require(pusher.connection.socketId)
+        let signed = world.server.authorization(forSocket: socketID, channel: Self.name)
+        let channel = pusher.subscribe(Self.name, auth: PusherAuth(auth: signed.auth, sharedSecret: Self.key))
+        channel.bind(eventName: "my-event") { [decrypted] in decrypted.append($0.data ?? "-") }
+        await world.runUntil { channel.subscribed }
+        await send(Self.event)
+        #expect(decrypted.elements == [#"{"message":"hello world"}"#])
+    }
+
+    @Test(
+        "what need not be decrypted is left as it is: other channels, and events of the protocol",
+        arguments: ["private-channel", name],
+        [#"{"message":"hello"}"#, event]
+    )
+    func unaltered(name: String, data: String) async throws {
+        let keyring = Keyring(server: world.server, keys: [Self.key])
+        let channel = try await subscribe(name, .authorizer(authorizer: keyring))
+        let events = Log<String>()
+        channel.bind { events.append("\($0.eventName) \($0.data ?? "-")") }
+        let event = name == Self.name ? "pusher:event" : "my-event"
+        world.server.sendEvent(event, data: data, channel: name)
+        await world.run()
+        #expect(events.elements == ["\(event) \(data)"])
+        #expect(keyring.asked.count == 1)
+    }
+
+    @Test(
+        "of what cannot be decrypted, the key is asked for anew only where another one could help",
+        arguments: [
+            (#"{"message":"hello"}"#, false), (#"{"ciphertext":"ig9HfL7OKJ9TL97WFRG0xpuk9w0DXUJhLQ=="}"#, false),
+            (#"{"nonce":"Ew2lLeGzSefk8fyVPbwL1yV+8HMyIBrm"}"#, false),
+            // A nonce, a ciphertext and a key that do not belong together.
+            (
+                #"{"nonce":"00000000000000000000000000000000","#
+                    + #""ciphertext":"/GMESnFGlbNn01BuBjp31XYa3i9vZsGKR8fgR9EDhXKx3lzGiUD501A="}"#, true
+            ),
+            (
+                #"{"nonce":"4sVYwy4j/8dCcjyxtPCWyk19GaaViaW9","ciphertext":""#
+                    + String(repeating: "0", count: 68) + #""}"#, true
+            ),
+            (
+                #"{"nonce":"Ew2lLeGzSefk8fyVPbwL1yV+8HMyIBrm","#
+                    + #""ciphertext":"ig9HfL7OKJ9TL97WFRG0xpuk9w0DXUJhLQlQbGf+ID9S3h15vb/fgDfsnsGxQNQDxw+i"}"#, true
+            ),
+        ]
+    )
+    func undecryptable(data: String, isKeyInDoubt: Bool) async throws {
+        let keyring = Keyring(server: world.server, keys: [Self.key])
+        _ = try await subscribe(Self.name, .authorizer(authorizer: keyring))
+        await send(data)
+        #expect(delegate.undecryptable.elements == ["\(Self.name) my-event"])
+        #expect(decrypted.elements.isEmpty)
+        #expect(keyring.asked.count == (isKeyInDoubt ? 2 : 1))
+        await send(Self.event)
+        #expect(decrypted.elements == [#"{"message":"hello world"}"#])
+    }
+
+    @Test(
+        "before there is a key, what is encrypted and what is not waits for one, and is lost where none comes",
+        arguments: [event, #"{"message":"hello"}"#]
+    )
+    func withoutKey(data: String) throws {
+        var client = CoreClient.connected()
+        client.subscribe(Self.name)
+        let event = Envelope(event: "my-event", channel: Self.name, data: .string(data))
+        #expect(client.received(event) == [])
+        let transcript = client.authorized(Self.name, .failure(AuthorizationError(.refused, "no key for you")))
+        #expect(transcript.told.words.first == "unreadable \(Self.name) my-event decryptionFailed")
+        let errors = transcript.effects.compactMap { effect -> PusherClientError? in
+            if case .failedToDecrypt(_, _, let error) = effect { error } else { nil }
+        }
+        #expect(errors.map { $0.message.contains("the channel's key could not be had") } == [true])
+    }
+}

@@ -1,0 +1,135 @@
+import Foundation
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+/// What PusherSwift's tests say of incoming events.
+@Suite("PusherSwift: incoming events", .timeLimit(.minutes(5)))
+struct PusherSwiftEventTests {
+    /// Who listens.
+    enum Listener: CaseIterable { case channel, client }
+
+    let world = VirtualWorld()
+
+    /// The events that come to a listener because of these messages.
+    private func events(
+        for listener: Listener,
+        _ messages: [String],
+        attemptToReturnJSONObject: Bool = true
+    ) async throws -> [PusherEvent] {
+        let options = PusherClientOptions(
+            attemptToReturnJSONObject: attemptToReturnJSONObject,
+            host: .host("server.test"),
+            useTLS: false,
+            callbackQueue: .eventLoop,
+            logger: .quiet
+        )
+        let pusher = try await world.makeConnectedClient(options)
+        let channel = pusher.subscribe("my-channel")
+        await world.run()
+        let events = Log<PusherEvent>()
+        switch listener {
+        case .channel: channel.bind(eventName: "test-event") { events.append($0) }
+        case .client: pusher.bind { events.append($0) }
+        }
+        for message in messages { world.server.sendText(message) }
+        await world.run()
+        return events.elements
+    }
+
+    private func message(_ rest: String, channel: String? = "my-channel") -> String {
+        let channel = channel.map { #","channel":"\#($0)""# } ?? ""
+        return #"{"event":"test-event"\#(channel)\#(rest)}"#
+    }
+
+    @Test(
+        "an event has its name, its channel and its data, to a channel's callback and to a client's",
+        arguments: Listener.allCases
+    )
+    func event(listener: Listener) async throws {
+        let data = #"{"test":"test string","and":"another"}"#
+        let message = message(#","data":"{\"test\":\"test string\",\"and\":\"another\"}""#)
+        let events = try await events(for: listener, [message])
+        let event = try #require(events.first)
+        #expect(events.count == 1)
+        #expect(event.eventName == "test-event")
+        #expect(event.channelName == "my-channel")
+        #expect(event.data == data)
+        #expect(event.userId == nil)
+        #expect(event.property(withKey: "event") as? String == "test-event")
+        #expect(event.property(withKey: "channel") as? String == "my-channel")
+        #expect(event.property(withKey: "data") as? String == data)
+        #expect(event.property(withKey: "random-key") == nil)
+    }
+
+    @Test("an event of no channel comes to a client's callback, without a channel's name")
+    func withoutChannel() async throws {
+        let events = try await events(for: .client, [message(#","data":"{\"test\":\"x\"}""#, channel: nil)])
+        #expect(events.map(\.eventName) == ["test-event"])
+        #expect(events.map(\.channelName) == [nil])
+        #expect(events.map(\.data) == [#"{"test":"x"}"#])
+        #expect(events.first?.property(withKey: "channel") == nil)
+    }
+
+    @Test(
+        "data is the text that was sent, JSON or not, whatever attemptToReturnJSONObject says; JSON can be decoded",
+        arguments: [true, false]
+    )
+    func data(attemptToReturnJSONObject: Bool) async throws {
+        let events = try await events(
+            for: .channel,
+            [
+                message(#","data":"{\"test\":\"test string\",\"and\":\"another\"}""#),
+                message(#","data":"[\"test\",\"and\"]""#), message(#","data":"test""#),
+            ],
+            attemptToReturnJSONObject: attemptToReturnJSONObject
+        )
+        try #require(events.count == 3)
+        #expect(
+            events.map(\.data) == [#"{"test":"test string","and":"another"}"#, #"["test","and"]"#, "test"]
+        )
+        #expect(try events[0].decode(as: [String: String].self) == ["test": "test string", "and": "another"])
+        #expect(try events[1].decode(as: [String].self) == ["test", "and"])
+        #expect(throws: PusherClientError.self) { try events[2].decode(as: [String: String].self) }
+        #expect(events[2].property(withKey: "data") as? String == "test")
+    }
+
+    @Test("the user's id is the one that the message has")
+    func userID() async throws {
+        let events = try await events(for: .channel, [message(#","data":"{}","user_id":"user123""#)])
+        #expect(events.map(\.userId) == ["user123"])
+        #expect(events.first?.property(withKey: "user_id") as? String == "user123")
+    }
+
+    @Test("what else a message has is found by its key, as the value that it is")
+    func properties() async throws {
+        let rest = #"""
+            ,"data":"{}","text":"string123","whole":1234567,"yes":true,"list":[1,2,3],"object":{"key":"value"},"none":null
+            """#
+        let events = try await events(for: .channel, [message(rest)])
+        let event = try #require(events.first)
+        #expect(event.property(withKey: "text") as? String == "string123")
+        #expect(event.property(withKey: "whole") as? Int == 1_234_567)
+        #expect(event.property(withKey: "yes") as? Bool == true)
+        #expect(event.property(withKey: "list") as? [Int] == [1, 2, 3])
+        #expect(event.property(withKey: "object") as? [String: String] == ["key": "value"])
+        #expect(event.property(withKey: "none") is NSNull)
+    }
+
+    @Test("a message without an event's name comes to nobody, and is reported as an error")
+    func withoutName() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("my-channel")
+        await world.run()
+        let events = Log<PusherEvent>()
+        pusher.bind { events.append($0) }
+        channel.bind { events.append($0) }
+        world.server.sendText(#"{"channel":"my-channel","data":"{\"test\":\"test string\"}"}"#)
+        await world.run()
+        #expect(events.elements.isEmpty)
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.malformedMessage])
+    }
+}

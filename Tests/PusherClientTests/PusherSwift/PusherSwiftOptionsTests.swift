@@ -1,0 +1,89 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+/// What PusherSwift's tests say of making a client, and of what can be set on its connection.
+@Suite("PusherSwift: making a client")
+struct PusherSwiftOptionsTests {
+    private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"
+
+    @Test("a client has a connection with its key, which is not connected")
+    func connection() {
+        let pusher = Pusher(key: "testKey123")
+        #expect(pusher.connection.key == "testKey123")
+        #expect(pusher.connection.connectionState == .disconnected)
+        #expect(pusher.connection.socketId == nil)
+    }
+
+    @Test(
+        "the URL, exactly: with TLS on port 443 by default, without it on port 80",
+        arguments: [
+            (PusherClientOptions(), "wss://ws.pusherapp.com:443"),
+            (PusherClientOptions(useTLS: false), "ws://ws.pusherapp.com:80"),
+        ]
+    )
+    func url(options: PusherClientOptions, start: String) {
+        let pusher = Pusher(key: "testKey123", options: options)
+        #expect(pusher.connection.url == "\(start)/app/testKey123?\(Self.query)")
+    }
+
+    @Test("options that nobody chose are the defaults")
+    func defaults() {
+        let pusher = Pusher(key: "testKey123")
+        let options = pusher.connection.options
+        guard case .noMethod = options.authMethod else {
+            Issue.record("\(options.authMethod)")
+            return
+        }
+        #expect(options.attemptToReturnJSONObject)
+        #expect(options.autoReconnect)
+        #expect(options.host == "ws.pusherapp.com")
+        #expect(options.port == 443)
+        #expect(options.path == nil)
+        #expect(options.useTLS)
+        #expect(options.activityTimeout == nil)
+        #expect(pusher.connection.activityTimeoutInterval == 120)
+    }
+
+    @Test("the method of authorizing is the one that was given")
+    func authMethod() {
+        let endpoint = PusherClientOptions(authMethod: .endpoint(authEndpoint: "http://myapp.com/auth"))
+        guard
+            case .endpoint("http://myapp.com/auth") = Pusher(key: "key", options: endpoint).connection.options
+                .authMethod
+        else {
+            Issue.record("\(endpoint.authMethod)")
+            return
+        }
+        let inline = PusherClientOptions(authMethod: .inline(secret: "superSecret"))
+        guard case .inline("superSecret") = Pusher(key: "key", options: inline).connection.options.authMethod else {
+            Issue.record("\(inline.authMethod)")
+            return
+        }
+    }
+
+    @Test("each option is the one that was given")
+    func given() {
+        #expect(!PusherClientOptions(attemptToReturnJSONObject: false).attemptToReturnJSONObject)
+        #expect(PusherClientOptions(host: .host("test.test.test")).host == "test.test.test")
+        #expect(PusherClientOptions(port: 123).port == 123)
+        #expect(PusherClientOptions(host: .cluster("eu")).host == "ws-eu.pusher.com")
+        let pusher = Pusher(key: "key", options: PusherClientOptions(activityTimeout: 123))
+        #expect(pusher.connection.options.activityTimeout == 123)
+        #expect(pusher.connection.activityTimeoutInterval == 123)
+    }
+
+    @Test("there is no source of the user's data and no delegate but those that are set")
+    func settings() {
+        let pusher = Pusher(key: "key")
+        let delegate = RecordingDelegate()
+        #expect(pusher.connection.userDataFetcher == nil)
+        #expect(pusher.connection.delegate == nil)
+        pusher.connection.userDataFetcher = { PusherPresenceChannelMember(userId: "123") }
+        pusher.connection.delegate = delegate
+        #expect(pusher.connection.userDataFetcher?().userId == "123")
+        #expect(pusher.connection.delegate === delegate)
+        #expect(pusher.delegate === delegate)
+    }
+}
