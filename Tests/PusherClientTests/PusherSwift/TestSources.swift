@@ -1,0 +1,66 @@
+import Foundation
+
+/// The tests that stand in source files.
+enum TestSources {
+    /// The folder of the package, which this file is four levels under.
+    static let package = URL(fileURLWithPath: #filePath)
+        .deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+
+    /// The tests in all source files of a folder, as `Suite.function`.
+    static func names(under folder: URL) throws -> Set<String> {
+        var names: Set<String> = []
+        for path in try FileManager.default.subpathsOfDirectory(atPath: folder.path) where path.hasSuffix(".swift") {
+            names.formUnion(
+                self.names(in: try String(contentsOf: folder.appendingPathComponent(path), encoding: .utf8))
+            )
+        }
+        return names
+    }
+
+    /// The tests in one source file, as far as they are not disabled.
+    ///
+    /// It reads line by line: a suite is a type, or an extension of one, that begins at the start of a line; its tests are
+    /// the functions that follow an attribute `@Test` at the start of a line, but for white space.
+    static func names(in source: String) -> Set<String> {
+        var names: Set<String> = []
+        var suite: String?
+        var attribute: String?
+        var isInText = false
+        for line in source.split(separator: "\n") {
+            let text = line.drop { $0 == " " }
+            // A text of several lines begins at the end of a line, and ends at the start of one.
+            isInText = isInText ? !text.hasPrefix("\"\"\"") : text.hasSuffix("\"\"\"")
+            guard !isInText else { continue }
+            if let type = typeName(line) { suite = type }
+            if line == "}" { suite = nil }
+            if text.hasPrefix("@Test") { attribute = "" }
+            guard attribute != nil else { continue }
+            attribute? += text
+            guard let function = functionName(text) else { continue }
+            let isDisabled = attribute?.contains(".disabled(") == true
+            if let suite, !isDisabled { names.insert("\(suite).\(function)") }
+            attribute = nil
+        }
+        return names
+    }
+
+    private static func typeName(_ line: Substring) -> String? {
+        guard line.first?.isLetter == true || line.first == "@" else { return nil }
+        return identifier(in: line, after: ["struct", "class", "enum", "extension"])
+    }
+
+    private static func functionName(_ line: Substring) -> String? { identifier(in: line, after: ["func"]) }
+
+    /// The name that follows one of the keywords, where that does not stand in quotes.
+    private static func identifier(in line: Substring, after keywords: Set<Substring>) -> String? {
+        let words = line.split(separator: " ")
+        var quotes = 0
+        for (word, next) in zip(words, words.dropFirst()) {
+            quotes += word.count { $0 == "\"" }
+            guard quotes.isMultiple(of: 2), keywords.contains(word) else { continue }
+            let name = next.prefix { $0.isLetter || $0.isNumber || $0 == "_" }
+            return name.isEmpty ? nil : String(name)
+        }
+        return nil
+    }
+}
