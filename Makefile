@@ -3,13 +3,14 @@
 SWIFT ?= swift
 DOCS_DIR ?= .build/docs
 
-.PHONY: help demo test setup build lint format docs test-thread-sanitizer autobahn
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer autobahn
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
 	@echo "make test                    run all tests"
 	@echo "make lint | make format      check or mend the house style"
 	@echo "make docs                    build the documentation; warnings are errors"
+	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
 
@@ -44,6 +45,12 @@ format:
 
 docs: setup
 	SWIFT="$(SWIFT)" .ci/docs $(DOCS_DIR)
+
+api: setup
+	SWIFT="$(SWIFT)" .ci/api write
+
+api-check: setup
+	SWIFT="$(SWIFT)" .ci/api check
 
 # A build folder of its own, so that neither build throws the other away. One test after the other: all at once they
 # would be so slow that bounded waits come to their end.
