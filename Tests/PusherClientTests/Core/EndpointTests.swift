@@ -30,6 +30,7 @@ struct EndpointTests {
         #expect(endpoint.url.hasSuffix(request.path))
         #expect(request.port == options.port && request.useTLS == options.useTLS)
         #expect(!request.host.contains("["))
+        #expect(request.subprotocol == nil && request.headers.isEmpty)
     }
 
     @Test("What the upgrade asks for")

@@ -137,4 +137,40 @@ struct KnownDefectTests {
         #expect(client.closed(1) == [])
         #expect(client.state == .connected)
     }
+
+    @Test("An error and a close of one socket lead to one attempt (PusherSwift #459)")
+    func errorThenClose() {
+        var client = CoreClient.connected()
+        client.received(.error(4200))
+        let error = PusherClientError(.connectionClosed, "reset by peer")
+        #expect(client.closed(1, error: error).changes.last == "ask retry 0")
+        #expect(client.closed(1, code: 1006) == [])
+        #expect(client.decide(.seconds(1)).timers == ["set retry 1s"])
+        #expect(client.closed(1, error: error) == [])
+        #expect(client.advance(by: .seconds(1)).wire == ["open 2"])
+        #expect(client.machine.connection.retryCount == 1)
+    }
+
+    @Test("A subscription that fails in the client is no sign of life from the server (PusherSwift)")
+    func ownFailure() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(100))
+        client.subscribe("private-a")
+        client.authorized("private-a", .failure(AuthorizationError(.noMethod, "no method")))
+        client.subscribe("no name")
+        #expect(client.advance(by: .seconds(20)).wire == ["send 1 ping"])
+        client.closed(code: 4001)
+        client.subscribe("no other name")
+        #expect(client.ledger.timers.isEmpty)
+    }
+
+    @Test("Client events that wait go out after a success without data (PusherSwift #446, #434)")
+    func successWithoutDataSendsWhatWaits() throws {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        client.authorized("private-a")
+        client.trigger("client-x", on: "private-a")
+        let frame = #"{"event":"pusher_internal:subscription_succeeded","channel":"private-a"}"#
+        #expect(try client.received(frame) == ["subscribed private-a", "send 1 client-x on private-a"])
+    }
 }

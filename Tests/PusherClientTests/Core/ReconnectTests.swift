@@ -173,6 +173,19 @@ struct ReconnectTests {
         #expect(client.advance(by: .seconds(3_600)) == [])
     }
 
+    @Test(
+        "Where reconnecting is off, neither a failed attempt nor a broken socket nor a silent server leads to another",
+        arguments: [.connecting, .opened, .connectedForAMinute, .pinged] as [ConnectionSituation]
+    )
+    func withoutReconnectingAfterFailure(situation: ConnectionSituation) {
+        var client = situation.client { $0.autoReconnect = false }
+        let isSilent = situation == .pinged
+        let transcript = isSilent ? client.fire(.pong) : client.closed(error: .init(.connectionFailed, "no"))
+        #expect(transcript.wire == (isSilent ? ["abort 1"] : []))
+        #expect(client.state == .disconnected)
+        #expect(client.advance(by: .seconds(3_600)) == [])
+    }
+
     @Test("Ten seconds of trying make the server unavailable, and it stays so until the client is connected")
     func unavailable() {
         var client = CoreClient()

@@ -191,6 +191,34 @@ struct AuthorizingTests {
         await world.runUntil { channel.subscribed }
     }
 
+    @Test("an authorization that is handed over brings the key of an encrypted channel too (PusherSwift asks for it)")
+    func ownKey() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
+        let name = "private-encrypted-orders"
+        let socketID = try #require(pusher.connection.socketId)
+        let signed = world.server.authorization(forSocket: socketID, channel: name)
+        let channel = pusher.subscribe(name, auth: PusherAuth(auth: signed.auth, sharedSecret: signed.sharedSecret))
+        try await world.complete { try await channel.subscribed() }
+        let events = Log<String>()
+        channel.bind(eventName: "created") { events.append($0.data ?? "") }
+        try world.server.publish(event: "created", data: "tea", to: name)
+        await world.run()
+        #expect(events.elements == ["tea"])
+    }
+
+    @Test("an authorization that is handed over and lacks what its channel needs is an error (PusherSwift logs a line)")
+    func ownIncomplete() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
+        pusher.delegate = delegate
+        for name in ["presence-room", "private-encrypted-orders"] {
+            pusher.subscribe(name, auth: PusherAuth(auth: "app-key:0"))
+        }
+        await world.run()
+        #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.invalidAuthorization, .invalidAuthorization])
+        #expect(subscribes.isEmpty)
+    }
+
     @Test("a batching endpoint turns many channels into one request")
     func batch() async throws {
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)

@@ -142,6 +142,22 @@ struct ConnectingTests {
         #expect(world.server.connections.count == 1)
     }
 
+    @Test("connect() again makes no second connection, and repeats no state (PusherSwift 436)")
+    func connectAgain() async throws {
+        let opened = Log<TransportRequest>()
+        let transport = ObservedTransport(inner: InMemoryTransport(server: world.network)) { opened.append($0) }
+        let delegate = RecordingDelegate()
+        let pusher = world.makeClient(transport: transport)
+        pusher.delegate = delegate
+        try await world.atOnce { for _ in 1...3 { pusher.connect() } }
+        await world.run()
+        pusher.connect()
+        await world.run()
+        #expect(opened.count == 1)
+        #expect(world.server.connections.count == 1)
+        #expect(delegate.states.elements == [.connecting, .connected])
+    }
+
     @Test("an unusable key is reported and thrown, and no attempt is made")
     func invalidKey() async throws {
         let delegate = RecordingDelegate()

@@ -1,3 +1,4 @@
+import Dispatch
 import PusherTestServer
 import Testing
 
@@ -168,6 +169,38 @@ struct DeliveryTests {
                 "1", "2", "3", "disconnected", "reconnecting", "connecting", "connected", "subscribed", "4",
             ]
         )
+    }
+
+    @Test("a pusher:error overtakes no event, and no event a pusher:error (PusherSwift)")
+    func errorsInOrder() async throws {
+        final class Observer: PusherDelegate {
+            let log = Log<String>()
+            func receivedError(error: PusherError) { log.append(error.message) }
+        }
+        let observer = Observer()
+        let queue = PusherClientOptions.CallbackQueue.queue(DispatchQueue(label: "callbacks"))
+        let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: queue))
+        pusher.delegate = observer
+        pusher.bind { observer.log.append($0.data ?? "") }
+        for number in 1...20 {
+            world.server.sendEvent("e", data: "\(number)")
+            world.server.sendText(#"{"event":"pusher:error","data":{"message":"error \#(number)"}}"#)
+        }
+        await world.runUntil { observer.log.count == 40 }
+        #expect(observer.log.elements == (1...20).flatMap { ["\($0)", "error \($0)"] })
+    }
+
+    @Test("the handlers are called in the order in which they were bound, the client's first (PusherSwift: in any)")
+    func handlersInOrder() async throws {
+        let (pusher, channel) = try await subscribed()
+        let calls = Log<String>()
+        for number in 1...20 {
+            channel.bind(eventName: "e") { _ in calls.append("channel \(number)") }
+            pusher.bind { _ in calls.append("client \(number)") }
+        }
+        world.server.sendEvent("e", channel: "orders")
+        await world.run()
+        #expect(calls.elements == ["client", "channel"].flatMap { whose in (1...20).map { "\(whose) \($0)" } })
     }
 
     @Test("each event of one read reaches the handlers, in order")

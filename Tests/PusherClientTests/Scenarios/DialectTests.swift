@@ -66,7 +66,9 @@ struct DialectTests {
     @Test("a refused subscription fails, in whatever words", arguments: dialects)
     func refusedSubscription(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
+        let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         await world.run()
         // The embedded server, too, knows no public channel that it refuses: its words are sent by hand.
@@ -96,6 +98,7 @@ struct DialectTests {
         }
         #expect(error?.kind == .refused)
         #expect(error?.channelName == "pending")
+        #expect(delegate.failures.elements == ["pending"])
         #expect(channel.subscribed)
     }
 }

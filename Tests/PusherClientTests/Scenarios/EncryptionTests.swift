@@ -12,11 +12,12 @@ struct EncryptionTests {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("private-encrypted-orders")
         await world.runUntil { channel.subscribed }
-        let events = Log<String>()
-        channel.bind(eventName: "created") { events.append($0.data ?? "") }
+        let events = Log<PusherEvent>()
+        channel.bind(eventName: "created") { events.append($0) }
         try world.server.publish(event: "created", data: #"{"item":"tea"}"#, to: channel.name)
         await world.run()
-        #expect(events.elements == [#"{"item":"tea"}"#])
+        #expect(events.elements.map(\.data) == [#"{"item":"tea"}"#])
+        #expect(events.elements.first?.property(withKey: "data") as? String == #"{"item":"tea"}"#)
         let sent = world.server.records.compactMap { record -> String? in
             if case .messageSent(let text) = record.event { text } else { nil }
         }

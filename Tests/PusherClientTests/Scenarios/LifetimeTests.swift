@@ -1,3 +1,4 @@
+import Logging
 import PusherTestServer
 import Testing
 
@@ -98,6 +99,43 @@ struct LifetimeTests {
         #expect(second.connection.connectionState == .connected)
         #expect(firstDelegate.states.elements == [.disconnecting, .disconnected])
         #expect(secondDelegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])
+    }
+
+    @Test("a client's lines for debugging reach its own delegate and no other's (PusherSwift has one logger for all)")
+    func debugLines() async throws {
+        final class Reader: PusherDelegate {
+            let lines = Log<String>()
+            func debugLog(message: String) { lines.append(message) }
+        }
+        let readers = [Reader(), Reader()]
+        let clients = readers.map { reader in
+            let pusher = world.makeClient()
+            pusher.delegate = reader
+            return pusher
+        }
+        for (index, pusher) in clients.enumerated() {
+            pusher.connect()
+            await world.run()
+            #expect(!readers[index].lines.take().isEmpty)
+            #expect(readers[1 - index].lines.take().isEmpty)
+        }
+    }
+
+    @Test("the log says why nothing comes any more of a client that nobody kept (PusherSwift 109, 132, 157, 231)")
+    func nobodyKeptIt() async throws {
+        let lines = LogLines()
+        for isInUse in [true, false] {
+            var pusher: Pusher? = world.makeUnheldClient(.virtual(logger: lines.logger(.warning)))
+            pusher?.subscribe("orders")
+            pusher?.connect()
+            if !isInUse {
+                await world.run()
+                pusher?.disconnect()
+                await world.run()
+            }
+            pusher = nil
+            #expect(lines.messages.count { $0.contains("Keep a reference to it") } == 1)
+        }
     }
 
     @Test("the delegate is not kept alive, and closures of unbound handlers are let go")

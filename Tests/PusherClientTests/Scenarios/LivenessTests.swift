@@ -82,6 +82,28 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
+    @Test(
+        "short timeouts, by options or by properties, make a short outage of a silent loss (PusherSwift 455, 130)",
+        arguments: [true, false]
+    )
+    func shortTimeouts(byOptions: Bool) async throws {
+        let timeouts = PusherClientOptions.Timeouts(pong: .seconds(2))
+        let pusher = world.makeClient(byOptions ? .virtual(activityTimeout: 5, timeouts: timeouts) : .virtual())
+        if !byOptions {
+            pusher.connection.activityTimeoutInterval = 5
+            pusher.connection.pongResponseTimeoutInterval = 2
+        }
+        pusher.connect()
+        await world.run()
+        world.network.blackHoleLinks()
+        await world.advance(by: .seconds(7) - .nanoseconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        await world.advance(by: .nanoseconds(1))
+        #expect(pusher.connection.connectionState == .reconnecting)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
     @Test("pusher:ping is answered with pusher:pong, and reaches no handler (PusherSwift does neither)")
     func ping() async throws {
         let pusher = try await world.makeConnectedClient()

@@ -207,10 +207,12 @@ struct ReconnectingTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("reconnectAttemptsMax ends the attempts, and connected() says so")
+    @Test("reconnectAttemptsMax ends the attempts, and connected() and the delegate say so")
     func attemptsMax() async throws {
         world.network.failLinks(with: .unreachable)
+        let delegate = RecordingDelegate()
         let pusher = world.makeClient()
+        pusher.delegate = delegate
         pusher.connection.reconnectAttemptsMax = 2
         let waiting = Task { try await pusher.connected() }
         await world.runUntil { pusher.connection.connectionState == .reconnecting }
@@ -220,6 +222,7 @@ struct ReconnectingTests {
             try await world.complete { try await waiting.value }
         }
         #expect(error?.code == .retriesExhausted)
+        #expect(delegate.errors.elements.last?.clientError.code == .retriesExhausted)
         #expect(pusher.connection.connectionState == .disconnected)
     }
 
@@ -253,6 +256,21 @@ struct ReconnectingTests {
         try await world.loop.executeInContext { close() }
         await world.run()
         #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("each loss has its own close code, and one socket takes the place of another (NWWebSocket)")
+    func ownCloseCodes() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        for code in [4200, 4100, nil] {
+            if let code { world.server.closeConnections(code: code) } else { world.network.cutLinks() }
+            await world.advance(by: .seconds(1))
+            #expect(pusher.connection.connectionState == .connected)
+            #expect(try await world.leftovers(of: pusher).sockets == 1)
+            #expect(world.server.connections.count == 1)
+        }
+        #expect(delegate.errors.elements.map(\.code) == [4200, 4100, nil])
     }
 
     @Test("a machine that was suspended while it waited tries at its first sign of life")
