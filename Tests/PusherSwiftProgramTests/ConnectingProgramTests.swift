@@ -8,8 +8,8 @@ import Testing
 struct ConnectingProgramTests {
     @Test("Configuration: the options reach the server, and the URLs are what they were")
     func configuration() async throws {
-        try await PusherTestServer.withServer { server in
-            let program = ConfigurationProgram(Settings(server))
+        try await withProgram { server, settings, _ in
+            let program = ConfigurationProgram(settings)
             program.start()
             let connection = try await server.waitForConnections(timeout: .patience)[0]
             #expect(connection.request.path == "/realtime/app/app-key")
@@ -31,9 +31,8 @@ struct ConnectingProgramTests {
         serverOptions.authorizeChannel = { request in
             request.channel == "private-closed" ? .refuse(status: 403, body: "no entry") : .allow()
         }
-        try await PusherTestServer.withServer(options: serverOptions) { server in
-            let journal = Journal()
-            let program = ConnectionDelegateProgram(Settings(server), say: journal.say)
+        try await withProgram(options: serverOptions) { server, settings, journal in
+            let program = ConnectionDelegateProgram(settings, say: journal.say)
             _ = program.pusher.subscribe("private-open")
             _ = program.pusher.subscribe("private-closed")
             let encrypted = program.pusher.subscribe("private-encrypted-a")
@@ -61,11 +60,10 @@ struct ConnectingProgramTests {
 
     @Test("A screen that is its client's delegate is called on the main queue, and may capture what it likes")
     func viewController() async throws {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
+        try await withProgram { server, settings, journal in
             let controller = await MainActor.run { () -> ViewController in
                 let controller = ViewController()
-                controller.settings = Settings(server)
+                controller.settings = settings
                 controller.say = journal.say
                 controller.viewDidLoad()
                 return controller
@@ -100,9 +98,8 @@ struct ConnectingProgramTests {
 
     @Test("Reconnection: the properties are obeyed")
     func reconnection() async throws {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
-            let program = ReconnectionProgram(Settings(server), say: journal.say)
+        try await withProgram { server, settings, journal in
+            let program = ReconnectionProgram(settings, say: journal.say)
             program.start()
             await journal.waitFor("connected 1")
             server.dropConnections()

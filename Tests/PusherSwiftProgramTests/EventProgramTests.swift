@@ -8,9 +8,8 @@ import Testing
 struct EventProgramTests {
     @Test("Binding: on the client, on a channel, with a method; unbinding by id, by name, and all at once")
     func binding() async throws {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
-            let program = BindingProgram(Settings(server), say: journal.say)
+        try await withProgram { server, settings, journal in
+            let program = BindingProgram(settings, say: journal.say)
             program.start()
             try await server.waitForSubscription(to: "my-channel", timeout: .patience)
             var ends = 0
@@ -43,9 +42,8 @@ struct EventProgramTests {
 
     @Test("Event data: decoded, read with JSONSerialization, and an event's other properties")
     func parsing() async throws {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
-            let program = ParsingProgram(Settings(server), say: journal.say)
+        try await withProgram { server, settings, journal in
+            let program = ParsingProgram(settings, say: journal.say)
             program.start()
             try await server.waitForSubscription(to: "my-channel", timeout: .patience)
             try server.publish(event: "decoded", data: #"{"name":"Pusher","price":1.5}"#, to: "my-channel")
@@ -63,9 +61,8 @@ struct EventProgramTests {
 
     @Test("Client events: queued, sent in order as JSON values, refused with a reason")
     func triggering() async throws {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
-            let program = TriggeringProgram(Settings(server), say: journal.say)
+        try await withProgram { server, settings, journal in
+            let program = TriggeringProgram(settings, say: journal.say)
             program.start()
             await journal.waitFor(#"queued: ["client-myEvent"] ["foo": "bar"]"#)
             await journal.waitFor(
@@ -93,9 +90,8 @@ struct EventProgramTests {
 
     @Test("What users add to the classes, and a service for a whole app")
     func extensions() async throws {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
-            let service = PusherService(Settings(server))
+        try await withProgram { server, settings, journal in
+            let service = PusherService(settings)
             PusherService.shared = service
             service.listen(to: "news") { json in journal.say("news: \(json["title"] ?? "-")") }
             service.start()

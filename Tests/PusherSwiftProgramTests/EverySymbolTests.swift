@@ -10,9 +10,8 @@ struct EverySymbolTests {
     func current() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.clientEventsPerSecond = nil
-        try await PusherTestServer.withServer(options: serverOptions) { server in
-            let journal = Journal()
-            let program = EverySymbolProgram(Settings(server), say: journal.say)
+        try await withProgram(options: serverOptions) { server, settings, journal in
+            let program = EverySymbolProgram(settings, say: journal.say)
             #expect(
                 program.useOptions() == [
                     "true ws.pusherapp.com 443 true", "none", "app-secret", "0.0 -", "ws.pusherapp.com", "a",
@@ -62,18 +61,17 @@ struct EverySymbolTests {
     @Test("those that are deprecated, at work")
     @available(*, deprecated)
     func deprecated() async throws {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
+        try await withProgram { server, settings, journal in
             let program = DeprecatedSymbolsProgram(say: journal.say)
-            let pusher = program.start(Settings(server))
+            let pusher = program.start(settings)
             await journal.waitFor("returns objects: false true")
             await journal.waitFor("3 7.0")
             await journal.waitFor("3 7")
             await journal.waitFor { $0.hasPrefix("wss://ws.pusherapp.com:443/app/app-key?") }
             await journal.waitFor("detached: false a true")
             try await server.waitForSubscription(to: "my-channel", timeout: .patience)
-            try server.publish(event: "first", data: "", to: "my-channel")
-            await journal.waitFor("first 3")
+            try server.publish(event: "first", data: #"{"a":1}"#, to: "my-channel")
+            await journal.waitFor(#"first 3 {"a":1}"#)
             server.sendText(#"{"event":"pusher:error","data":{"code":4301,"message":"slow down"}}"#)
             await journal.waitFor("error 4301 slow down", count: 2)
             pusher.disconnect()

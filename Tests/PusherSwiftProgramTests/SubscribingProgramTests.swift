@@ -49,9 +49,8 @@ struct SubscribingProgramTests {
             .authorizer(authorizer: SilentAuthorizer()),
         ]
         for method in methods {
-            try await PusherTestServer.withServer { server in
-                let journal = Journal()
-                let program = AuthorizationProgram(Settings(server), authMethod: method, say: journal.say)
+            try await withProgram { server, settings, journal in
+                let program = AuthorizationProgram(settings, authMethod: method, say: journal.say)
                 program.start(channelNames: ["private-a", "public"])
                 await journal.waitFor("subscribed to public")
                 await journal.waitFor { $0.hasPrefix("refused: private-a ") }
@@ -73,9 +72,7 @@ struct SubscribingProgramTests {
         channelNames: [String],
         _ method: @escaping (Settings, PusherTestServer) -> AuthMethod
     ) async throws -> PusherTestServer {
-        try await PusherTestServer.withServer { server in
-            let journal = Journal()
-            let settings = Settings(server)
+        try await withProgram { server, settings, journal in
             let program = AuthorizationProgram(settings, authMethod: method(settings, server), say: journal.say)
             program.start(channelNames: channelNames)
             for name in channelNames { await journal.waitFor("subscribed to \(name)") }
@@ -89,9 +86,8 @@ struct SubscribingProgramTests {
     func forms() async throws {
         var options = PusherTestServer.Options()
         options.sendsSubscriptionCounts = true
-        try await PusherTestServer.withServer(options: options) { server in
-            let journal = Journal()
-            let program = SubscribingProgram(Settings(server), say: journal.say)
+        try await withProgram(options: options) { server, settings, journal in
+            let program = SubscribingProgram(settings, say: journal.say)
             program.start()
             for channel in program.channels { await journal.waitFor("subscribed to \(channel.name)") }
             await journal.waitFor("count 1")
@@ -118,10 +114,10 @@ struct SubscribingProgramTests {
 
     @Test("Presence channels: who is there, who comes and goes, and who this client is")
     func presence() async throws {
-        try await PusherTestServer.withServer { server in
+        try await withProgram { _, settings, _ in
             let journals = [Journal(), Journal()]
-            let ada = PresenceProgram(Settings(server), userId: "ada", say: journals[0].say)
-            let bob = PresenceProgram(Settings(server), userId: "bob", say: journals[1].say)
+            let ada = PresenceProgram(settings, userId: "ada", say: journals[0].say)
+            let bob = PresenceProgram(settings, userId: "bob", say: journals[1].say)
             ada.start()
             await journals[0].waitFor("me: ada @ada")
             await journals[0].waitFor(#"members: ["ada"]"#)

@@ -13,19 +13,8 @@ struct PusherSwiftEventTests {
     let world = VirtualWorld()
 
     /// The events that come to a listener because of these messages.
-    private func events(
-        for listener: Listener,
-        _ messages: [String],
-        attemptToReturnJSONObject: Bool = true
-    ) async throws -> [PusherEvent] {
-        let options = PusherClientOptions(
-            attemptToReturnJSONObject: attemptToReturnJSONObject,
-            host: .host("server.test"),
-            useTLS: false,
-            callbackQueue: .eventLoop,
-            logger: .quiet
-        )
-        let pusher = try await world.makeConnectedClient(options)
+    private func events(for listener: Listener, _ messages: [String]) async throws -> [PusherEvent] {
+        let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("my-channel")
         await world.run()
         let events = Log<PusherEvent>()
@@ -72,18 +61,14 @@ struct PusherSwiftEventTests {
         #expect(events.first?.property(withKey: "channel") == nil)
     }
 
-    @Test(
-        "data is the text that was sent, JSON or not, whatever attemptToReturnJSONObject says; JSON can be decoded",
-        arguments: [true, false]
-    )
-    func data(attemptToReturnJSONObject: Bool) async throws {
+    @Test("data is the text that was sent, JSON or not; JSON can be decoded")
+    func data() async throws {
         let events = try await events(
             for: .channel,
             [
                 message(#","data":"{\"test\":\"test string\",\"and\":\"another\"}""#),
                 message(#","data":"[\"test\",\"and\"]""#), message(#","data":"test""#),
-            ],
-            attemptToReturnJSONObject: attemptToReturnJSONObject
+            ]
         )
         try #require(events.count == 3)
         #expect(

@@ -36,7 +36,6 @@ struct PusherSwiftOptionsTests {
             Issue.record("\(options.authMethod)")
             return
         }
-        #expect(options.attemptToReturnJSONObject)
         #expect(options.autoReconnect)
         #expect(options.host == "ws.pusherapp.com")
         #expect(options.port == 443)
@@ -65,7 +64,6 @@ struct PusherSwiftOptionsTests {
 
     @Test("each option is the one that was given")
     func given() {
-        #expect(!PusherClientOptions(attemptToReturnJSONObject: false).attemptToReturnJSONObject)
         #expect(PusherClientOptions(host: .host("test.test.test")).host == "test.test.test")
         #expect(PusherClientOptions(port: 123).port == 123)
         #expect(PusherClientOptions(host: .cluster("eu")).host == "ws-eu.pusher.com")

@@ -48,7 +48,7 @@ class DeprecatedSymbolsProgram: PusherDelegate {
         var count = 0
         channel.bind(eventName: "first") { event in
             count += 1
-            self.say("first \(count)")
+            self.say("first \(count) \(event.data ?? "nil")")
             guard count == 1 else { return }
             channel.handleEvent(event: event)
             pusher.connection.handleEvent(event: event)

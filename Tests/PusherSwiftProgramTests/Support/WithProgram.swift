@@ -1,0 +1,14 @@
+import PusherTestServer
+
+/// Runs a server and a program against it.
+///
+/// - Parameter body: Is given the server, what a program needs to know of it, and where the program's words go.
+@discardableResult
+func withProgram<Result>(
+    options: PusherTestServer.Options = .init(),
+    _ body: (PusherTestServer, Settings, Journal) async throws -> Result
+) async throws -> Result {
+    try await PusherTestServer.withServer(options: options) { server in
+        try await body(server, Settings(server), Journal())
+    }
+}
