@@ -29,7 +29,8 @@ public final class PusherEvent: Sendable {
 
     /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil where the key is missing.
     ///
-    /// `"data"` gives the string, or what else the server sent there. Keys that the protocol does not know are found too.
+    /// `"data"` gives the string, or what else the server sent there; of an encrypted event, the decrypted text.
+    /// `"user_id"` gives a string, also where the server sent a number. Keys that the protocol does not know are found too.
     public func property(withKey key: String) -> Any? {
         switch key {
         case "event": return eventName
