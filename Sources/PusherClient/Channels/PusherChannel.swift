@@ -151,6 +151,18 @@ public class PusherChannel: @unchecked Sendable {
     /// Ends the calls of all callbacks that are bound to that name.
     public func unbindAll(forEventName eventName: String) { sinks.unbindAll(eventName) }
 
+    // MARK: Subscribing again
+
+    /// Begins the subscription anew: after a failure that is mended, for example by a fresh token, or to have the members of
+    /// a presence channel, or the cached event of a cache channel, once more. Returns at once; ``subscribed()`` waits for the
+    /// outcome.
+    ///
+    /// Bindings and sequences stay, and so do client events that wait. Where the subscription is under way already, or there
+    /// is no connection, nothing more has to be done, and nothing is; nor on a channel that was unsubscribed.
+    public func resubscribe() {
+        engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
+    }
+
     // MARK: Inside
 
     /// Nil where the channel is unsubscribed.

@@ -104,9 +104,19 @@ package struct ClientEventQueue: Hashable, Sendable {
     /// for are taken out: the calls are not kept waiting over it.
     package mutating func connectionLost() -> [Item] {
         sent = []
+        return holdBack { _ in true }
+    }
+
+    /// One channel is not subscribed any more; the connection stands, and the limit goes on.
+    package mutating func subscriptionLost(_ channel: ChannelID) -> [Item] {
+        holdBack { $0.channel == channel }
+    }
+
+    /// Has items wait for the next subscription of their channel, but for those that calls wait for, which are given back.
+    private mutating func holdBack(_ isMeant: (Item) -> Bool) -> [Item] {
         var awaited: [Item] = []
         var held: [ChannelID: [Item]] = [:]
-        for item in ready {
+        for item in ready where isMeant(item) {
             if item.waiter == nil {
                 held[item.channel, default: []].append(item)
             } else {
@@ -114,7 +124,7 @@ package struct ClientEventQueue: Hashable, Sendable {
                 awaited.append(item)
             }
         }
-        ready = []
+        ready.removeAll(where: isMeant)
         for (channel, items) in held {
             waiting[channel, default: []].insert(contentsOf: items, at: returned[channel] ?? 0)
         }

@@ -139,6 +139,17 @@ extension ClientStateMachine {
         }
     }
 
+    /// The same for one channel, whose subscription is begun anew.
+    mutating func loseClientEvents(of id: ChannelID, into effects: inout [Effect]) {
+        failClientEvents(clientEvents.subscriptionLost(id), into: &effects) { name in
+            PusherClientError(
+                .notSubscribed,
+                "the client event was not sent: the channel is being subscribed again",
+                channelName: name
+            )
+        }
+    }
+
     /// The channel object is out of use.
     mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
         failClientEvents(clientEvents.remove(id), into: &effects) { name in

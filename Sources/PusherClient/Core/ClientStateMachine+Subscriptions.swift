@@ -99,6 +99,21 @@ extension ClientStateMachine {
         }
     }
 
+    /// Begins the subscription of a channel anew, unless that is under way. What it does while there is no connection, the
+    /// next one does by itself.
+    package mutating func resubscribe(_ name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
+        guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
+        if subscription.isSubscribed, let session = connection.session {
+            cancelAuthorizations(subscription.authorizations, into: &effects)
+            loseClientEvents(of: id, into: &effects)
+            subscription.connectionLost(now: now)
+            subscriptions[name] = subscription
+            effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+        }
+        beginSubscription(to: name, now: now, into: &effects)
+    }
+
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         for subscription in wantedSubscriptions { endSubscription(to: subscription.name, into: &effects) }

@@ -167,10 +167,10 @@ package struct ClientStateMachine: Hashable, Sendable {
         switch verdict {
         case .alive: break
         case .sendPing: effects.append(.send(session.attempt, .ping))
-        case .dead:
+        case .dead(let timeout):
             let error = PusherClientError(
                 .pongTimedOut,
-                "nothing came from the server for the activity timeout, nor for \(configuration.timeouts.pong) after a ping"
+                "nothing came from the server for \(timeout) after a ping"
             )
             abandon(session.attempt, error, now: now, into: &effects)
         }
@@ -212,7 +212,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     }
 
     /// The connection does not stand any more: nothing may be left of what belonged to it.
-    private mutating func connectionEnded(now: Instant, into effects: inout [Effect]) {
+    mutating func connectionEnded(now: Instant, into effects: inout [Effect]) {
         if connection.session == nil {
             liveness.stop(into: &effects)
             authorizations.cancelAll(into: &effects)

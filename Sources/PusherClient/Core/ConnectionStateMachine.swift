@@ -148,6 +148,30 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
     }
 
+    /// Gives up the connection that stands, or the attempt that is under way, because another one is wanted at once. True
+    /// where the connection stood. Its socket is likely to be dead: no answer to a close frame is waited for.
+    package mutating func letGo(
+        _ configuration: CoreConfiguration,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> Bool {
+        switch state {
+        case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused:
+            return false
+        case .connecting(let attempt):
+            effects.append(.cancel(attempt.timer))
+            effects.append(.abort(attempt.id))
+            open(configuration, now: now, into: &effects)
+            return false
+        case .connected(let session):
+            effects.append(.abort(session.attempt))
+            retryCount = 0
+            announce(.reconnecting, into: &effects)
+            open(configuration, now: now, into: &effects)
+            return true
+        }
+    }
+
     // MARK: The socket
 
     /// True where the client is connected now: socket and handshake came, in either order.

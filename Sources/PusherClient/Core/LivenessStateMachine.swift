@@ -6,15 +6,16 @@ package struct LivenessStateMachine: Hashable, Sendable {
         /// Frames keep coming, or the silence is still short. The timer is not set anew for each frame: when it fires it
         /// looks at how long the silence has lasted.
         case listening(timer: TimerID, lastActivity: Instant)
-        /// A ping was sent.
-        case awaitingPong(timer: TimerID)
+        /// A ping was sent, and the answer may take so long.
+        case awaitingPong(timer: TimerID, timeout: Duration)
     }
 
     /// What the owner has to do.
     package enum Verdict: Hashable, Sendable {
         case alive
         case sendPing
-        case dead
+        /// A ping was not answered for this time.
+        case dead(after: Duration)
     }
 
     package private(set) var state: State = .stopped
@@ -39,7 +40,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
     package mutating func stop(into effects: inout [Effect]) {
         switch state {
         case .stopped: break
-        case .listening(let timer, _), .awaitingPong(let timer): effects.append(.cancel(timer))
+        case .listening(let timer, _), .awaitingPong(let timer, _): effects.append(.cancel(timer))
         }
         state = .stopped
     }
@@ -50,7 +51,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
         case .stopped: break
         case .listening(let timer, _):
             state = .listening(timer: timer, lastActivity: now)
-        case .awaitingPong(let timer):
+        case .awaitingPong(let timer, _):
             effects.append(.cancel(timer))
             listen(since: now, for: activityTimeout, into: &effects)
         }
@@ -61,14 +62,14 @@ package struct LivenessStateMachine: Hashable, Sendable {
         case .listening(id, let lastActivity):
             let silence = now - lastActivity
             guard silence < activityTimeout else {
-                awaitPong(into: &effects)
+                awaitPong(for: pongTimeout, into: &effects)
                 return .sendPing
             }
             listen(since: lastActivity, for: activityTimeout - silence, into: &effects)
             return .alive
-        case .awaitingPong(id):
+        case .awaitingPong(id, let timeout):
             state = .stopped
-            return .dead
+            return .dead(after: timeout)
         case .stopped, .listening, .awaitingPong:
             return .alive
         }
@@ -81,8 +82,18 @@ package struct LivenessStateMachine: Hashable, Sendable {
             return .alive
         }
         effects.append(.cancel(timer))
-        awaitPong(into: &effects)
+        awaitPong(for: pongTimeout, into: &effects)
         return .sendPing
+    }
+
+    /// Whoever asks wants to know now: a ping is sent, whether or not one is on its way, and the answer may take no longer
+    /// than this.
+    package mutating func probe(timeout: Duration, into effects: inout [Effect]) {
+        switch state {
+        case .stopped: return
+        case .listening(let timer, _), .awaitingPong(let timer, _): effects.append(.cancel(timer))
+        }
+        awaitPong(for: min(timeout, pongTimeout), into: &effects)
     }
 
     private mutating func listen(since lastActivity: Instant, for wait: Duration, into effects: inout [Effect]) {
@@ -91,10 +102,10 @@ package struct LivenessStateMachine: Hashable, Sendable {
         effects.append(.schedule(timer, after: wait))
     }
 
-    private mutating func awaitPong(into effects: inout [Effect]) {
+    private mutating func awaitPong(for timeout: Duration, into effects: inout [Effect]) {
         let timer = nextTimer(.pong)
-        state = .awaitingPong(timer: timer)
-        effects.append(.schedule(timer, after: pongTimeout))
+        state = .awaitingPong(timer: timer, timeout: timeout)
+        effects.append(.schedule(timer, after: timeout))
     }
 
     private mutating func nextTimer(_ purpose: TimerID.Purpose) -> TimerID {

@@ -301,12 +301,14 @@ extension Pusher {
     /// A client of a server of the test's, that tries again soon.
     convenience init(
         _ server: PusherTestServer,
+        authMethod: AuthMethod = .noMethod,
         tls: TLSOptions = TLSOptions(),
         limits: PusherClientOptions.Limits = .init()
     ) {
         self.init(
             key: server.options.application.key,
             options: PusherClientOptions(
+                authMethod: authMethod,
                 host: .host(server.host),
                 port: server.port,
                 useTLS: server.usesTLS,

@@ -23,6 +23,9 @@ struct ChannelLedger {
             check(subscribed.updateValue(event.channel ?? "", forKey: id) == nil, "a channel is subscribed twice")
         case .retired(let id):
             subscribed[id] = nil
+        case .send(_, let message) where message.event == EventName.unsubscribe:
+            let name = message.data.value?["channel"]?.string
+            subscribed = subscribed.filter { $0.value != name }
         case .membersReplaced(let id, let list, let difference):
             replace(id, list, difference)
         case .memberAdded(let id, let member, _):

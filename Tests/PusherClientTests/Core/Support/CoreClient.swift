@@ -63,6 +63,20 @@ struct CoreClient {
     mutating func unsubscribe(_ name: String) -> Transcript { input { $0.unsubscribe(name, now: $1, into: &$2) } }
 
     @discardableResult
+    mutating func resubscribe(_ name: String, _ id: ChannelID? = nil) -> Transcript {
+        let id = id ?? self.id(ofChannel: name)
+        return input { $0.resubscribe(name, id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func checkConnection(_ timeout: Duration = .seconds(5)) -> Transcript {
+        input { $0.checkConnection(timeout: timeout, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func reconnectNow() -> Transcript { input { $0.reconnectNow(now: $1, into: &$2) } }
+
+    @discardableResult
     mutating func unsubscribeAll() -> Transcript { input { $0.unsubscribeAll(now: $1, into: &$2) } }
 
     // MARK: The socket
@@ -205,7 +219,7 @@ struct CoreClient {
         return input { $0.clientEventWritten(item, on: attempt, error: error, now: $1, into: &$2) }
     }
 
-    private func id(ofChannel name: String) -> ChannelID {
+    func id(ofChannel name: String) -> ChannelID {
         machine.subscriptions[name]?.id ?? channels.first { $0.value == name }?.key ?? ChannelID(rawValue: 0)
     }
 

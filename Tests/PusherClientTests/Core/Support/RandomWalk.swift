@@ -77,7 +77,8 @@ struct RandomWalk {
         case 78..<82: authorize()
         case 82..<84: input("sign in") { $0.signIn(now: $1, into: &$2) }
         case 84..<86: trigger(draw(Self.names))
-        case 86..<92:
+        case 86: push()
+        case 87..<92:
             // Mostly so short that answers come in time.
             let longest = generator.oneIn(4) ? 40_000 : 1_000
             pass(.milliseconds(Int.random(in: 0..<longest, using: &generator)))
@@ -112,6 +113,18 @@ struct RandomWalk {
 
     private mutating func unsubscribe(_ name: String) {
         input("unsubscribe \(name)") { $0.unsubscribe(name, now: $1, into: &$2) }
+    }
+
+    /// What applications do that are impatient.
+    private mutating func push() {
+        switch Int.random(in: 0..<4, using: &generator) {
+        case 0: input("check") { $0.checkConnection(timeout: .seconds(5), now: $1, into: &$2) }
+        case 1: input("reconnect") { $0.reconnectNow(now: $1, into: &$2) }
+        default:
+            let name = draw(Self.names)
+            guard let id = machine.subscriptions[name]?.id else { return }
+            input("resubscribe \(name)") { $0.resubscribe(name, id, now: $1, into: &$2) }
+        }
     }
 
     private mutating func trigger(_ name: String) {

@@ -1,0 +1,28 @@
+import PusherProtocol
+
+/// What an application asks for that knows more than the client: it is in the foreground again, the network has changed.
+extension ClientStateMachine {
+    /// Finds out now whether there is a connection. Where there should be one, and is none, it is made.
+    ///
+    /// - Parameter timeout: How long the server may take to answer.
+    package mutating func checkConnection(timeout: Duration, now: Instant, into effects: inout [Effect]) {
+        switch connection.state {
+        case .asking, .waiting:
+            connect(now: now, into: &effects)
+        case .connected(let session):
+            liveness.probe(timeout: timeout, into: &effects)
+            effects.append(.send(session.attempt, .ping))
+        case .initialized, .connecting, .disconnecting, .disconnected, .refused:
+            break
+        }
+    }
+
+    /// Gives up what stands, or is being tried, and connects.
+    package mutating func reconnectNow(now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return }
+        if connection.letGo(configuration, now: now, into: &effects) {
+            connectionEnded(now: now, into: &effects)
+        }
+        connect(now: now, into: &effects)
+    }
+}

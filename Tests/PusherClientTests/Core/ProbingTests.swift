@@ -1,0 +1,155 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("What impatient applications ask for")
+struct ProbingTests {
+    // MARK: Checking the connection
+
+    @Test("Checking pings at once, and an answer of any kind ends it")
+    func checked() {
+        var client = CoreClient.connected()
+        #expect(client.checkConnection() == ["stop activity", "set pong 5s", "send 1 ping"])
+        #expect(client.activity() == ["stop pong", "set activity 120s"])
+    }
+
+    @Test("Without an answer in time the connection is made anew")
+    func dead() {
+        var client = CoreClient.connected()
+        client.checkConnection()
+        #expect(client.advance(by: .milliseconds(4_999)) == [])
+        let transcript = client.advance(by: .milliseconds(1))
+        #expect(transcript.wire == ["abort 1"])
+        #expect(transcript.told == ["report pongTimedOut"])
+        #expect(client.state == .reconnecting)
+    }
+
+    @Test("A ping that is on its way is not waited for longer; the pong timeout is never exceeded")
+    func pinged() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        #expect(client.checkConnection() == ["stop pong", "set pong 5s", "send 1 ping"])
+        #expect(client.checkConnection(.seconds(100)).timers == ["stop pong", "set pong 30s"])
+    }
+
+    @Test("A wait before another attempt ends; an attempt that is under way goes on")
+    func waiting() {
+        var client = CoreClient.connected()
+        client.closed()
+        client.decide(.seconds(60))
+        #expect(client.checkConnection().wire == ["open 2"])
+        #expect(client.checkConnection() == [])
+    }
+
+    @Test("Nothing is begun that nobody wants")
+    func unwanted() {
+        var client = CoreClient()
+        #expect(client.checkConnection() == [])
+        client.connect()
+        client.disconnect()
+        #expect(client.checkConnection() == [])
+        var refused = CoreClient.connected()
+        refused.closed(code: CloseCode(rawValue: 4001))
+        #expect(refused.checkConnection() == [])
+    }
+
+    @Test("After the computer was suspended, the wait for a pong that stood still is begun anew")
+    func suspended() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        client.suspend(for: .seconds(3_600))
+        #expect(client.checkConnection().wire == ["send 1 ping"])
+        #expect(client.advance(by: .seconds(5)).wire == ["abort 1"])
+    }
+
+    // MARK: Reconnecting at once
+
+    @Test("Reconnecting gives the socket up and opens another; channels are subscribed again, and count as lost")
+    func reconnect() {
+        var client = CoreClient.subscribed("private-a")
+        let transcript = client.reconnectNow()
+        #expect(transcript.wire == ["abort 1", "open 2"])
+        #expect(
+            transcript.changes == [
+                "connected → reconnecting", "reconnecting → connecting", "status connecting",
+            ]
+        )
+        #expect(client.closed(1) == [])
+        #expect(client.received(.message("private-a"), on: 1) == [])
+        client.advance(by: .seconds(1))
+        client.establish()
+        #expect(client.authorized("private-a").wire.words == ["send 2 subscribe private-a"])
+        #expect(client.received(.success("private-a")).told.words == ["subscribed private-a away 1s"])
+    }
+
+    @Test("An attempt is given up for another one, and a wait ends")
+    func attempts() {
+        var client = CoreClient()
+        client.connect()
+        #expect(client.reconnectNow().wire == ["abort 1", "open 2"])
+        client.closed()
+        client.decide(.seconds(60))
+        #expect(client.reconnectNow().wire == ["open 3"])
+        #expect(client.state == .connecting)
+    }
+
+    @Test("It connects where there was no connection: before the first, after disconnecting, after a refusal")
+    func fromNothing() {
+        var client = CoreClient()
+        #expect(client.reconnectNow().wire == ["open 1"])
+        client.disconnect()
+        #expect(client.reconnectNow().wire == ["open 2"])
+        client.closed(code: CloseCode(rawValue: 4001))
+        #expect(client.state == .disconnected)
+        #expect(client.reconnectNow().wire == ["open 3"])
+        client.release()
+        #expect(client.reconnectNow() == [])
+    }
+
+    // MARK: Subscribing again
+
+    @Test("A channel that is subscribed is ended and begun anew, with a fresh authorization")
+    func resubscribe() {
+        var client = CoreClient.subscribed("private-a")
+        let transcript = client.resubscribe("private-a")
+        #expect(transcript.wire == ["send 1 unsubscribe private-a"])
+        #expect(transcript.authorizations == ["authorize private-a for 1.1"])
+        #expect(client.resubscribe("private-a") == [])
+        #expect(client.authorized("private-a").wire.words == ["send 1 subscribe private-a"])
+        #expect(client.resubscribe("private-a") == [])
+        #expect(client.received(.success("private-a")).told.words == ["subscribed private-a away 0s"])
+    }
+
+    @Test("One that has failed is begun anew, and one that waits for the connection goes on waiting")
+    func failed() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        client.authorized("private-a", .failure(AuthorizationError(.refused, "no")))
+        #expect(client.resubscribe("private-a").authorizations == ["authorize private-a for 1.1"])
+        client.closed()
+        #expect(client.resubscribe("private-a") == [])
+    }
+
+    @Test("A channel object that is out of use brings nothing back")
+    func gone() {
+        var client = CoreClient.subscribed("private-a")
+        let id = client.id(ofChannel: "private-a")
+        client.unsubscribe("private-a")
+        #expect(client.resubscribe("private-a", id) == [])
+        client.subscribe("private-a")
+        #expect(client.resubscribe("private-a", id) == [])
+    }
+
+    @Test("Client events that wait go out after it; a call that waits for one is told")
+    func clientEvents() {
+        var client = CoreClient.subscribed("private-a") { $0.clientEventsPerSecond = 1 }
+        client.trigger("client-1", on: "private-a")
+        client.trigger("client-2", on: "private-a")
+        client.send("client-3", on: "private-a")
+        #expect(client.resubscribe("private-a").outcomes == ["resume 1 failed notSubscribed"])
+        #expect(client.advance(by: .seconds(2)).wire == [])
+        client.authorized("private-a")
+        let sent = client.received(.success("private-a")).wire + client.advance(by: .seconds(2)).wire
+        #expect(sent == ["send 1 client-2 on private-a"])
+    }
+}
