@@ -31,17 +31,16 @@ extension Pusher {
         let authorization = auth.map { Authorization($0) }
         let (channel, isNew) = engine.step { state, now in
             let result = state.machine.subscribe(channelName, auth: authorization, now: now, into: &state.pending)
-            if let channel = state.channels[result.id] { return (channel, false) }
-            let channel = Self.makeChannel(
-                channelName,
-                result.id,
-                engine,
-                onMemberAdded: onMemberAdded,
-                onMemberRemoved: onMemberRemoved,
-                onSubscriptionCountChanged: onSubscriptionCountChanged
-            )
-            state.channels[result.id] = channel
-            return (channel, true)
+            return state.channel(of: result) {
+                Self.makeChannel(
+                    channelName,
+                    result.id,
+                    engine,
+                    onMemberAdded: onMemberAdded,
+                    onMemberRemoved: onMemberRemoved,
+                    onSubscriptionCountChanged: onSubscriptionCountChanged
+                )
+            }
         }
         guard !isNew else {
             warn(about: channelName, hasMemberClosures: onMemberAdded != nil || onMemberRemoved != nil)
@@ -126,13 +125,13 @@ extension Pusher {
         return channel as? PusherPresenceChannel
     }
 
-    private static func makeChannel(
+    static func makeChannel(
         _ name: String,
         _ id: ChannelID,
         _ engine: ClientEngine,
-        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?,
-        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)?,
-        onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
     ) -> PusherChannel {
         guard PusherChannelType.isPresenceChannel(name: name) else {
             return PusherChannel(

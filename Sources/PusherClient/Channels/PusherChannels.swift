@@ -25,6 +25,17 @@ public final class PusherChannels: Sendable {
 }
 
 extension ClientEngine.State {
+    /// The object of a channel, which is made where there is none.
+    mutating func channel(
+        of result: ClientStateMachine.SubscribeResult,
+        _ make: () -> PusherChannel
+    ) -> (channel: PusherChannel, isNew: Bool) {
+        if let channel = channels[result.id] { return (channel, false) }
+        let channel = make()
+        channels[result.id] = channel
+        return (channel, true)
+    }
+
     /// The channel that the application wants under that name.
     func channel(named name: String) -> PusherChannel? {
         guard let subscription = machine.subscriptions[name], subscription.isWanted else { return nil }

@@ -11,9 +11,22 @@ extension ClientStateMachine {
         package var isNew: Bool
     }
 
+    /// - Parameter isLease: Whether the channel is wanted until ``endLease(of:_:now:into:)`` only.
     package mutating func subscribe(
         _ name: String,
         auth: Authorization? = nil,
+        isLease: Bool = false,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> SubscribeResult {
+        let result = subscribe(name, auth: auth, now: now, into: &effects)
+        if isLease { subscriptions[name]?.leaseCount += 1 } else { subscriptions[name]?.isHeld = true }
+        return result
+    }
+
+    private mutating func subscribe(
+        _ name: String,
+        auth: Authorization?,
         now: Instant,
         into effects: inout [Effect]
     ) -> SubscribeResult {
@@ -74,6 +87,14 @@ extension ClientStateMachine {
             // Between two connections it can only be for the one that is gone.
             .init(authorization: authorization, socketID: socketID)
         }
+    }
+
+    /// The last one to leave unsubscribes the channel, unless it is wanted without an end.
+    package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
+        guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
+        let leaseCount = max(subscription.leaseCount - 1, 0)
+        subscriptions[name]?.leaseCount = leaseCount
+        if leaseCount == 0, !subscription.isHeld { unsubscribe(name, now: now, into: &effects) }
     }
 
     package mutating func unsubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {

@@ -33,6 +33,10 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// False where the application has unsubscribed while the server's answer was under way: real servers refuse to end
     /// a subscription that is still in progress.
     package private(set) var isWanted = true
+    /// True where the application subscribed without saying for how long.
+    package var isHeld = false
+    /// The parts of the application that use the channel for as long as their scope lasts.
+    package var leaseCount = 0
     package var subscriptionCount: Int?
     /// Used up by the first connection.
     package var ownAuthorization: OwnAuthorization?
@@ -99,6 +103,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package mutating func reinstate(as id: ChannelID) {
         self.id = id
         isWanted = true
+        isHeld = false
+        leaseCount = 0
         subscriptionCount = nil
         lostAt = nil
         ownAuthorization = nil

@@ -1,0 +1,167 @@
+import Foundation
+import NIOConcurrencyHelpers
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Channels that several parts of an application share", .timeLimit(.minutes(5)))
+struct SharingTests {
+    let world = VirtualWorld()
+
+    private var frames: [String] {
+        world.server.receivedMessages().compactMap { message in
+            ["pusher:subscribe", "pusher:unsubscribe"].first { message.contains("\"\($0)\"") }
+        }
+    }
+
+    /// Uses a channel until it is told to leave.
+    private struct Part: Sendable {
+        let pusher: Pusher
+        let name: String
+        private let leaving: AsyncStream<Void>
+        private let leave: AsyncStream<Void>.Continuation
+        let channels = Log<PusherChannel>()
+
+        init(_ pusher: Pusher, _ name: String) {
+            self.pusher = pusher
+            self.name = name
+            (leaving, leave) = AsyncStream.makeStream()
+        }
+
+        func run() async {
+            await pusher.withChannel(name) { channel in
+                channels.append(channel)
+                for await _ in leaving {}
+            }
+        }
+
+        func end() { leave.finish() }
+    }
+
+    @Test("the channel is subscribed once, and the last to leave unsubscribes it")
+    func lastLeaves() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let parts = [Part(pusher, "orders"), Part(pusher, "orders")]
+        let tasks = parts.map { part in Task { await part.run() } }
+        await world.runUntil { parts.allSatisfy { $0.channels.count == 1 } }
+        #expect(parts[0].channels.elements == parts[1].channels.elements)
+        #expect(parts[0].channels.elements.first?.subscribed == true)
+        parts[0].end()
+        await tasks[0].value
+        await world.run()
+        #expect(parts[1].channels.elements.first?.subscribed == true)
+        parts[1].end()
+        await tasks[1].value
+        await world.run()
+        #expect(frames == ["pusher:subscribe", "pusher:unsubscribe"])
+        #expect(pusher.connection.channels.channels.isEmpty)
+    }
+
+    @Test("a channel that was subscribed without an end stays, whoever came first", arguments: [true, false])
+    func held(isFirst: Bool) async throws {
+        let pusher = try await world.makeConnectedClient()
+        if isFirst { pusher.subscribe("orders") }
+        await pusher.withChannel("orders") { _ in
+            if !isFirst { pusher.subscribe("orders") }
+        }
+        await world.run()
+        #expect(frames == ["pusher:subscribe"])
+        #expect(pusher.connection.channels.find(name: "orders")?.subscribed == true)
+    }
+
+    @Test("unsubscribing ends it for all, and who leaves later does not touch the next channel of the name")
+    func unsubscribed() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let part = Part(pusher, "orders")
+        let task = Task { await part.run() }
+        await world.runUntil { part.channels.count == 1 }
+        var events = try #require(part.channels.elements.first).events(named: "e").makeAsyncIterator()
+        pusher.unsubscribe("orders")
+        #expect(await events.next() == nil)
+        let next = pusher.subscribe("orders")
+        part.end()
+        await task.value
+        await world.runUntil { next.subscribed }
+        #expect(pusher.connection.channels.find(name: "orders") === next)
+    }
+
+    @Test("work that throws, or is cancelled, leaves too")
+    func failing() async throws {
+        struct Failure: Error {}
+        let pusher = try await world.makeConnectedClient()
+        await #expect(throws: Failure.self) { try await pusher.withChannel("a") { _ in throw Failure() } }
+        let task = Task {
+            await pusher.withChannel("b") { channel in
+                for await _ in channel.events {}
+            }
+        }
+        await world.runUntil { pusher.connection.channels.find(name: "b") != nil }
+        task.cancel()
+        await task.value
+        await world.run()
+        #expect(pusher.connection.channels.channels.isEmpty)
+    }
+
+    @Test("a presence channel comes as one")
+    func presence() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
+        let isPresence = await pusher.withChannel("presence-a") { $0 is PusherPresenceChannel }
+        #expect(isPresence)
+    }
+
+    // MARK: Observations
+
+    @Test("an observation ends when it is released, and when it is cancelled")
+    func observations() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        let received = Log<String>()
+        var released: EventObservation? = channel.observe(eventName: "e") { received.append("named \($0.data ?? "")") }
+        let cancelled = pusher.observe { received.append("any \($0.data ?? "")") }
+        let typed = channel.observe(eventName: "e", as: Int.self) { received.append("typed \($0)") }
+        func publish(_ data: String) async throws -> [String] {
+            try world.server.publish(event: "e", data: data, to: "orders")
+            await world.run()
+            return received.take()
+        }
+        #expect(try await publish("1") == ["any 1", "named 1", "typed 1"])
+        _ = released
+        released = nil
+        #expect(try await publish("2") == ["any 2", "typed 2"])
+        cancelled.cancel()
+        cancelled.cancel()
+        #expect(try await publish("3") == ["typed 3"])
+        typed.cancel()
+        #expect(try await publish("4") == [])
+        #expect(channel.eventHandlers.isEmpty)
+    }
+
+    @Test("an observation does not keep the client, and may outlive it")
+    func lifetime() async throws {
+        var pusher: Pusher? = world.makeUnheldClient()
+        weak let engine = pusher?.engine
+        let observation = pusher?.subscribe("orders").observe(eventName: "e") { _ in }
+        pusher = nil
+        await world.runUntil { engine == nil }
+        observation?.cancel()
+    }
+
+    // MARK: The socket id of requests
+
+    @Test("a request tells the socket id where there is one")
+    func socketID() async throws {
+        let pusher = world.makeClient()
+        var request = URLRequest(url: try #require(URL(string: "https://example.com")))
+        request.setSocketID(of: pusher)
+        #expect(request.value(forHTTPHeaderField: "X-Socket-ID") == nil)
+        pusher.connect()
+        await world.run()
+        request.setSocketID(of: pusher)
+        #expect(request.value(forHTTPHeaderField: "X-Socket-ID") == pusher.connection.socketId)
+        pusher.disconnect()
+        request.setSocketID(of: pusher)
+        #expect(request.value(forHTTPHeaderField: "X-Socket-ID") == nil)
+    }
+}
