@@ -68,7 +68,11 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// - Parameter body: The work; it is given the socket id. Losses during the work are mended as ever.
+    /// Losses during the work are mended as ever. Where the connection ends for good meanwhile, for example because the server
+    /// refuses the client, the work goes on, and sequences of events wait: have it watch ``statuses``, or run it in a task group
+    /// beside ``run()``, which throws then.
+    ///
+    /// - Parameter body: The work; it is given the socket id.
     /// - Throws: What ``connected()`` throws, and what the work throws.
     public func withConnection<Result>(_ body: (String) async throws -> Result) async throws -> Result {
         do {

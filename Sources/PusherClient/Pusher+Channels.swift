@@ -151,8 +151,8 @@ extension Pusher {
         )
     }
 
-    /// Ends the subscription to a channel, in whatever state it is. After it has returned, on the callback queue, nothing
-    /// is delivered to the channel any more: its callbacks are unbound, and its sequences end.
+    /// Ends the subscription to a channel, in whatever state it is. Its sequences end, and its callbacks are unbound: after it
+    /// has returned, on the queue that runs a callback, no call of it begins.
     public func unsubscribe(_ channelName: String) {
         let channel = engine.step { state, now in
             defer { state.machine.unsubscribe(channelName, now: now, into: &state.pending) }

@@ -56,7 +56,12 @@ public final class Pusher: Sendable {
     }
 
     deinit {
-        let isInUse = engine.read { $0.machine.connectionState != .disconnected && !$0.channels.isEmpty }
+        let isInUse = engine.read { state in
+            switch state.machine.connectionState {
+            case .connecting, .connected, .reconnecting: !state.channels.isEmpty
+            case .disconnecting, .disconnected: false
+            }
+        }
         if isInUse {
             engine.logger.warning(
                 "A Pusher was released while it had channels; its connection ends. Keep a reference to it, or disconnect."

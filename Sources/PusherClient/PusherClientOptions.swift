@@ -11,30 +11,30 @@ public final class PusherClientOptions: Sendable {
     /// How private, presence and encrypted channels are authorized. It can be changed at any time; authorizations that
     /// are begun after it use the new one.
     public var authMethod: AuthMethod {
-        get { methods.withLockedValue { $0.channels } }
+        get { changeable.withLockedValue { $0.channels } }
         set { replace(\.channels, with: newValue) }
     }
 
     /// How ``Pusher/signIn()`` finds out who the user is. It can be changed at any time; sign-ins that are begun after it
     /// use the new one.
     public var userAuthMethod: UserAuthMethod {
-        get { methods.withLockedValue { $0.user } }
+        get { changeable.withLockedValue { $0.user } }
         set { replace(\.user, with: newValue) }
     }
 
-    private struct Methods: Sendable {
+    private struct Changeable: Sendable {
         var channels: AuthMethod
         var user: UserAuthMethod
         var attemptsToReturnJSONObject = true
     }
 
-    private let methods: NIOLockedValueBox<Methods>
+    private let changeable: NIOLockedValueBox<Changeable>
 
-    private func replace<Value>(_ path: WritableKeyPath<Methods, Value>, with value: Value) {
+    private func replace<Value>(_ path: WritableKeyPath<Changeable, Value>, with value: Value) {
         // The old one is released outside the lock: what it owns may call back.
-        _ = methods.withLockedValue { methods in
-            defer { methods[keyPath: path] = value }
-            return methods[keyPath: path]
+        _ = changeable.withLockedValue { changeable in
+            defer { changeable[keyPath: path] = value }
+            return changeable[keyPath: path]
         }
     }
 
@@ -54,7 +54,7 @@ public final class PusherClientOptions: Sendable {
 
     /// Of no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
     @available(*, deprecated, message: "It has no effect: an event's data is always text.")
-    public var attemptToReturnJSONObject: Bool { methods.withLockedValue { $0.attemptsToReturnJSONObject } }
+    public var attemptToReturnJSONObject: Bool { changeable.withLockedValue { $0.attemptsToReturnJSONObject } }
 
     /// How long things may take.
     public let timeouts: Timeouts
@@ -124,7 +124,7 @@ public final class PusherClientOptions: Sendable {
         callbackQueue: CallbackQueue = .main,
         logger: Logger? = nil
     ) {
-        methods = NIOLockedValueBox(Methods(channels: authMethod, user: userAuthMethod))
+        changeable = NIOLockedValueBox(Changeable(channels: authMethod, user: userAuthMethod))
         self.authorizationRetryPolicy = authorizationRetryPolicy
         self.clientEventEncoding = clientEventEncoding
         self.autoReconnect = autoReconnect
@@ -164,7 +164,7 @@ public final class PusherClientOptions: Sendable {
             useTLS: useTLS,
             activityTimeout: activityTimeout
         )
-        methods.withLockedValue { $0.attemptsToReturnJSONObject = attemptToReturnJSONObject }
+        changeable.withLockedValue { $0.attemptsToReturnJSONObject = attemptToReturnJSONObject }
     }
 
     private static var warningsOnly: Logger {
@@ -290,4 +290,12 @@ extension PusherClientOptions {
         /// The client's event loop: the shortest way. Callbacks must not block, or they hold up the socket.
         case eventLoop
     }
+}
+
+extension PusherClientOptions: Hashable {
+    /// Options are equal where they are the same object.
+    public static func == (left: PusherClientOptions, right: PusherClientOptions) -> Bool { left === right }
+
+    /// Hashes the object's identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }

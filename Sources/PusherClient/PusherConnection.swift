@@ -45,15 +45,16 @@ public final class PusherConnection: Sendable {
     /// The id that the server gave the connection; nil while there is none.
     public var socketId: String? { engine.read { $0.machine.socketID } }
 
-    /// Attempts to reconnect since the connection last held. The next wait, and how many attempts are left of
-    /// ``reconnectAttemptsMax``, go by it; negative values count as 0.
+    /// Attempts to reconnect since the client was last connected. ``connect()`` begins anew where nothing was under way.
+    ///
+    /// Where it is set, to something from 0 to a million, the waits and ``reconnectAttemptsMax`` go on from there.
     public var reconnectAttempts: Int {
-        get { engine.read { $0.machine.connection.retryCount } }
-        set { engine.update { $0.machine.connection.retryCount = max(newValue, 0) } }
+        get { engine.read { $0.machine.connection.reconnectAttempts } }
+        set { engine.update { $0.machine.connection.countAttempts(from: newValue) } }
     }
 
-    /// The most attempts to reconnect since a connection held for
-    /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``; nil, the default, for no end. Takes effect at the next loss.
+    /// The most attempts to reconnect that may fail one after the other; nil, the default, for no end. Each connection begins
+    /// the count anew. Takes effect at the next loss.
     public var reconnectAttemptsMax: Int? {
         get { engine.read { $0.machine.configuration.maximumRetries } }
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }

@@ -20,6 +20,14 @@ public final class PusherError: Sendable {
     }
 }
 
+extension PusherError: Hashable {
+    /// Errors are equal where all that is known of them is, but for the cause.
+    public static func == (left: PusherError, right: PusherError) -> Bool { left.clientError == right.clientError }
+
+    /// Hashes code and message.
+    public func hash(into hasher: inout Hasher) { hasher.combine(clientError) }
+}
+
 extension PusherError: CustomStringConvertible {
     /// Message and code.
     public var description: String { clientError.description }

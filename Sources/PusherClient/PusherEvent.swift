@@ -67,12 +67,14 @@ public final class PusherEvent: Sendable {
             cause: cause
         )
     }
-
 }
 
 extension PusherEvent: NSCopying {
     /// The event itself: nothing of it can change.
     public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// The event itself.
+    public func copy() -> Any { self }
 }
 
 extension PusherEvent: CustomStringConvertible {

@@ -48,13 +48,18 @@ struct ConnectingProgramTests {
             await journal.waitFor("error (4301): too fast")
             #expect(program.delegate.logLines > 0)
 
-            let quiet = QuietDelegate()
-            program.pusher.delegate = quiet
             program.pusher.disconnect()
-            program.pusher.delegate = program.delegate
+            await journal.waitFor("disconnecting -> disconnected")
+            program.pusher.connection.connect()
+            await journal.waitFor("subscribed to private-open", count: 2)
+            program.pusher.connection.disconnect()
+            await journal.waitFor("disconnecting -> disconnected", count: 2)
+            let quiet = QuietDelegate(say: journal.say)
+            program.pusher.delegate = quiet
             program.pusher.connect()
-            await journal.waitFor("subscribed to private-open")
-            #expect(program.delegate.states.first == "connecting")
+            try await server.waitForSubscription(to: "private-open", timeout: .patience)
+            server.sendText(#"{"event":"pusher:error","data":{"code":4301,"message":"slow down"}}"#)
+            await journal.waitFor("quiet: slow down")
         }
     }
 
@@ -96,7 +101,7 @@ struct ConnectingProgramTests {
         }
     }
 
-    @Test("Reconnection: the properties are obeyed")
+    @Test("Reconnection: the properties can be set, and the limit of attempts is obeyed")
     func reconnection() async throws {
         try await withProgram { server, settings, journal in
             let program = ReconnectionProgram(settings, say: journal.say)

@@ -44,7 +44,13 @@ struct EverySymbolTests {
             await journal.waitFor("channels true true true true")
             await journal.waitFor("handlers 1 2 0 0")
             await journal.waitFor("count -1 unused true")
-            await journal.waitFor("room 1 true true 0")
+            await journal.waitFor("room 1 true true []")
+            try await server.nextRecord(timeout: .patience) { record in
+                record.event
+                    == .messageReceived(
+                        #"{"event":"client-every-symbol","data":{"x":1},"channel":"presence-first"}"#
+                    )
+            }
             program.useConnection()
             await journal.waitFor("connection true app-key true true connected")
             await journal.waitFor("settings true 0 5 10.0 [20.0, 40.0] true")
@@ -55,6 +61,7 @@ struct EverySymbolTests {
             }
             program.leave()
             #expect(program.pusher.connection.channels.channels.isEmpty)
+            await journal.waitFor("state 2 3 disconnected")
         }
     }
 

@@ -35,8 +35,22 @@ struct Swift6ProgramTests {
             try server.publish(event: "my-event", data: "1", to: "my-channel")
             try server.publish(event: "typed", data: #"{"value":2.5}"#, to: "my-channel")
             try server.publish(event: "note", data: "3", toUser: "ada")
-            await lines.waitForAll(["event 1", "anywhere my-channel", "price 2.5", "note 3", "user note"])
-            #expect(screen.lines.contains("event 1"))
+            await lines.waitForAll([
+                "event 1", "anywhere my-channel", "title my-event", "price 2.5", "note 3", "user note",
+            ])
+            let guest = Pusher(
+                key: server.options.application.key,
+                options: PusherClientOptions(
+                    authMethod: .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": "bob"]),
+                    host: .host(server.host),
+                    port: server.port,
+                    useTLS: false
+                )
+            )
+            guest.subscribe("presence-room")
+            guest.connect()
+            await lines.waitForAll(["members 2"])
+            guest.disconnect()
             screen.close()
             if !hasQueueOfItsOwn { await lines.waitForAll(["disconnecting to disconnected"]) }
         }

@@ -7,7 +7,7 @@
 /// Answers authorization requests with a completion handler. In new code an ``AsyncAuthorizer`` is simpler, and can say
 /// what went wrong.
 @preconcurrency public protocol Authorizer: Sendable {
-    /// Called once for each try, on a dispatch queue where it may block.
+    /// Called once for each try, on a dispatch queue where it may block; for several channels at once, on several threads.
     ///
     /// - Parameters:
     ///   - socketID: The id of the connection. The signature holds for no other.
@@ -25,7 +25,7 @@
 /// Makes the requests that the client sends to an authorization endpoint.
 @preconcurrency public protocol AuthRequestBuilderProtocol: Sendable {
     /// The request for one channel. Called once for each try, so that every try can carry a fresh token, on a dispatch
-    /// queue where it may block.
+    /// queue where it may block; for several channels at once, on several threads.
     ///
     /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used. A `timeoutInterval` can only
     /// shorten ``PusherClientOptions/Timeouts-swift.struct/authorization``, which is for the whole try; 60 seconds, what

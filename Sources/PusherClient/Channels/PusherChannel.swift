@@ -48,7 +48,7 @@ public class PusherChannel: @unchecked Sendable {
         closures = NIOLockedValueBox(Closures(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
-    /// The connection of the client that made the channel; nil when the client was released.
+    /// The connection of the client that made the channel; it is not kept alive.
     public var connection: PusherConnection? { engine.read { $0.connection.value } }
 
     /// What the name's prefix says about the channel.
@@ -139,7 +139,7 @@ public class PusherChannel: @unchecked Sendable {
         }
     }
 
-    /// Ends the calls of one callback. Called on the callback queue, no call begins after it has returned.
+    /// Ends the calls of one callback. Called on the queue that runs it, no call begins after it has returned.
     public func unbind(eventName: String, callbackId: String) { sinks.unbind(eventName, id: callbackId) }
 
     /// Ends the calls of one callback that was bound to every event.

@@ -42,3 +42,11 @@ extension ClientEngine.State {
         return channels[subscription.id]
     }
 }
+
+extension PusherChannels: Hashable {
+    /// They are equal where they are the same object.
+    public static func == (left: PusherChannels, right: PusherChannels) -> Bool { left === right }
+
+    /// Hashes the object's identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

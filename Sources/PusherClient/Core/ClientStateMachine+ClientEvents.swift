@@ -50,7 +50,7 @@ extension ClientStateMachine {
             let message = "the message \(envelope.event) was not sent: there is no connection"
             return effects.append(.report(PusherClientError(.notConnected, message)))
         }
-        effects.append(.send(session.attempt, envelope))
+        effects.append(.sendMessage(session.attempt, envelope))
     }
 
     /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody waits

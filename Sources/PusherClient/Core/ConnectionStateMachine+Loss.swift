@@ -147,7 +147,7 @@ extension ConnectionStateMachine {
             enter(.disconnected(error), status: .disconnected(reason: error), into: &effects)
             return
         }
-        if let limit = configuration.maximumRetries, retryCount >= limit {
+        if let limit = configuration.maximumRetries, reconnectAttempts >= limit {
             let tried = limit > 0 ? "\(limit) attempts to reconnect did not succeed" : "no attempt is allowed"
             return giveUp(tried, after: error, into: &effects)
         }

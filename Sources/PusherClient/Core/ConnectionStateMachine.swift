@@ -52,8 +52,10 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     package internal(set) var state: State = .initialized
-    /// Attempts since the connection last held, but for the first.
-    package internal(set) var retryCount = 0
+    /// Attempts since the connection last held, but for the first: what the retry policy goes by.
+    package private(set) var retryCount = 0
+    /// Attempts to reconnect since the client was last connected: what the limit goes by.
+    package private(set) var reconnectAttempts = 0
     package internal(set) var status: ConnectionStatus = .initialized
     /// True once the server has said that it takes nothing but TLS.
     var mustUseTLS = false
@@ -109,14 +111,14 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .connecting, .connected:
             return
         case .initialized, .disconnected, .refused:
-            retryCount = 0
+            countAttempts(from: 0)
         case .asking:
-            retryCount += 1
+            countAttempt()
         case .waiting(let timer, _, _):
-            retryCount += 1
+            countAttempt()
             effects.append(.cancel(timer))
         case .disconnecting(let attempt, let timer):
-            retryCount = 0
+            countAttempts(from: 0)
             effects.append(.cancel(timer))
             effects.append(.abort(attempt))
             enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
@@ -165,7 +167,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             return false
         case .connected(let session):
             effects.append(.abort(session.attempt))
-            retryCount = 0
+            countAttempts(from: 0)
             announce(.reconnecting, into: &effects)
             open(configuration, now: now, into: &effects)
             return true
@@ -200,6 +202,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
         effects.append(.cancel(attempt.timer))
         endOutage(into: &effects)
+        reconnectAttempts = 0
         enter(
             .connected(Session(attempt: attempt.id, socketID: handshake.socketID, since: now)),
             status: .connected(socketID: handshake.socketID),
@@ -255,11 +258,23 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     /// Starts the next attempt of an outage.
     mutating func retry(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
-        retryCount += 1
+        countAttempt()
         open(configuration, now: now, into: &effects)
     }
 
     mutating func resetRetryCount() { retryCount = 0 }
+
+    private mutating func countAttempt() {
+        retryCount += 1
+        reconnectAttempts += 1
+    }
+
+    /// Has both counts go on from there.
+    package mutating func countAttempts(from count: Int) {
+        // Far from where integers end.
+        retryCount = min(max(count, 0), 1_000_000)
+        reconnectAttempts = retryCount
+    }
 
     // MARK: Publishing
 

@@ -6,16 +6,35 @@ import NIOCore
 /// Runs user code where the options say, in order, and never more of it than the limit.
 final class CallbackDispatcher: Sendable {
     enum Job: Sendable {
-        case event(Binding, PusherEvent)
+        /// Whatever is bound to the event by the time that it runs. Code that binds in the callback of an event gets those
+        /// that came meanwhile.
+        case event(PusherEvent, SinkRegistry, SinkRegistry?)
         case call(@Sendable () -> Void)
+    }
 
-        func run() {
-            switch self {
-            case .event(let binding, let event): binding.call(event)
-            case .call(let call): call()
-            }
+    private func run(_ job: Job) {
+        switch job {
+        case .event(let event, let first, let second):
+            for binding in first.bindings(of: event.eventName, by: self) { binding.call(event) }
+            guard let second else { return }
+            for binding in second.bindings(of: event.eventName, by: self) { binding.call(event) }
+        case .call(let call):
+            call()
         }
     }
+
+    /// False where nobody would have been called.
+    private func isMissed(_ job: Job) -> Bool {
+        switch job {
+        case .event(let event, let first, let second):
+            !first.bindings(of: event.eventName, by: self).isEmpty
+                || second?.bindings(of: event.eventName, by: self).isEmpty == false
+        case .call: true
+        }
+    }
+
+    /// True while callbacks run, or wait for their queue.
+    var isBusy: Bool { state.withLockedValue { $0.isScheduled } }
 
     /// What has to become of a job that waits for a queue that is too slow.
     enum Retention: Sendable {
@@ -74,7 +93,7 @@ final class CallbackDispatcher: Sendable {
     /// Called on the event loop.
     func enqueue(_ job: Job, keep retention: Retention = .newest) {
         switch queue {
-        case .eventLoop: job.run()
+        case .eventLoop: run(job)
         case .main: enqueue(job, keep: retention, on: .main)
         case .queue(let queue): enqueue(job, keep: retention, on: queue)
         }
@@ -83,17 +102,22 @@ final class CallbackDispatcher: Sendable {
     private func enqueue(_ job: Job, keep retention: Retention, on queue: DispatchQueue) {
         // What is dropped is released outside the lock.
         var dropped: Job?
-        let (mustSchedule, mustWatch, beginsToDrop) = state.withLockedValue { state in
+        let (mustSchedule, mustWatch) = state.withLockedValue { state in
             dropped = state.append(job, keep: retention, limit: limit)
             defer { state.isScheduled = true }
-            return (
-                !state.isScheduled, !state.hasRun && state.watchdog == nil, dropped != nil && state.droppedCount == 1
-            )
+            return (!state.isScheduled, !state.hasRun && state.watchdog == nil)
         }
-        _ = dropped
         if mustWatch { watch() }
-        if beginsToDrop { onDrop(.began) }
+        if let dropped, isMissed(dropped) { noteDrop() }
         if mustSchedule { queue.async { self.drain(queue) } }
+    }
+
+    private func noteDrop() {
+        let isFirst = state.withLockedValue { state in
+            state.droppedCount += 1
+            return state.droppedCount == 1
+        }
+        if isFirst { onDrop(.began) }
     }
 
     /// Runs what was pending when it began, and leaves the rest to another turn of the queue.
@@ -106,7 +130,7 @@ final class CallbackDispatcher: Sendable {
         watchdog?.cancel()
         for _ in 0..<count {
             guard let job = state.withLockedValue({ $0.next() }) else { break }
-            job.run()
+            run(job)
         }
         let (mustGoOn, dropped) = state.withLockedValue { state in
             state.isScheduled = !state.droppable.isEmpty || !state.lasting.isEmpty
@@ -127,7 +151,8 @@ final class CallbackDispatcher: Sendable {
             logger.warning(
                 """
                 Callbacks wait for a queue that has not run for 5 s. A process without a main run loop never runs the \
-                main queue: call dispatchMain(), or choose another callbackQueue in PusherClientOptions.
+                main queue: call dispatchMain(); or choose another callbackQueue in PusherClientOptions, and do not bind \
+                on the main actor.
                 """
             )
         }
@@ -163,10 +188,7 @@ extension CallbackDispatcher.State {
             return nil
         case .newest:
             var dropped: CallbackDispatcher.Job?
-            if droppable.count >= limit {
-                dropped = droppable.popFirst()?.job
-                droppedCount += 1
-            }
+            if droppable.count >= limit { dropped = droppable.popFirst()?.job }
             droppable.append(pending)
             return dropped
         }

@@ -10,6 +10,7 @@ extension ClientEngine {
         case .open(let id, let request): open(id, request)
         case .send(let id, let envelope): send(envelope, on: id, promise: nil)
         case .sendClientEvent(let id, let item): send(item, on: id)
+        case .sendMessage(let id, let envelope): sendMessage(envelope, on: id)
         case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
         case .abort(let id): loopState.value.connections.removeValue(forKey: id)?.abort()
 
@@ -85,6 +86,18 @@ extension ClientEngine {
         loopState.value.unflushed.insert(id)
     }
 
+    /// A message of the application's own. Nobody sends it again.
+    private func sendMessage(_ envelope: Envelope, on id: AttemptID) {
+        let written = eventLoop.makePromise(of: Void.self)
+        written.futureResult.whenFailure { error in
+            let message = "the message \(envelope.event) was not sent: the connection was lost"
+            self.step { state, _ in
+                state.pending.append(.report(PusherClientError(.notConnected, message, cause: error)))
+            }
+        }
+        send(envelope, on: id, promise: written)
+    }
+
     private func send(_ item: ClientEventQueue.Item, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { result in
@@ -137,19 +150,37 @@ extension ClientEngine {
 
     func deliver(_ envelope: Envelope, to id: ChannelID?, subscriptionError: SubscriptionError? = nil) {
         let channel = id.flatMap(channel)
-        guard !everyEvent.isEmpty || channel?.sinks.isEmpty == false else { return }
-        let event = PusherEvent(envelope, subscriptionError: subscriptionError)
-        var overflows = everyEvent.deliver(event)
-        if let channel { overflows += channel.sinks.deliver(event) }
-        if overflows > 0 { reportOverflow(of: overflows, on: envelope.channel) }
+        let isAwaited = !everyEvent.isEmpty || channel?.sinks.isEmpty == false || isBusyWithCallbacks
+        guard isAwaited else { return }
+        deliver(PusherEvent(envelope, subscriptionError: subscriptionError), to: everyEvent, channel?.sinks)
+    }
+
+    /// While callbacks run or wait, somebody may be about to bind.
+    var isBusyWithCallbacks: Bool { dispatcher.isBusy || (mainDispatcher !== dispatcher && mainDispatcher.isBusy) }
+
+    func deliver(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) {
+        var delivery = SinkRegistry.Delivery()
+        first.deliver(event, into: &delivery)
+        second?.deliver(event, into: &delivery)
+        enqueue(event, first, second, delivery, on: dispatcher)
+        if mainDispatcher !== dispatcher { enqueue(event, first, second, delivery, on: mainDispatcher) }
+        if delivery.overflows > 0 { reportOverflow(of: delivery.overflows, on: event.channelName) }
+    }
+
+    private func enqueue(
+        _ event: PusherEvent,
+        _ first: SinkRegistry,
+        _ second: SinkRegistry?,
+        _ delivery: SinkRegistry.Delivery,
+        on dispatcher: CallbackDispatcher
+    ) {
+        guard dispatcher.isBusy || delivery.dispatchers.contains(where: { $0 === dispatcher }) else { return }
+        dispatcher.enqueue(.event(event, first, second))
     }
 
     /// Hands over an event that came before. It may be called anywhere.
-    func deliverAgain(_ event: PusherEvent, to registries: [SinkRegistry]) {
-        eventLoop.execute {
-            let overflows = registries.map { $0.deliver(event) }.reduce(0, +)
-            if overflows > 0 { self.reportOverflow(of: overflows, on: event.channelName) }
-        }
+    func deliverAgain(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry? = nil) {
+        eventLoop.execute { self.deliver(event, to: first, second) }
     }
 
     private func subscribed(_ id: ChannelID, _ envelope: Envelope, away: Duration?) {
@@ -188,11 +219,16 @@ extension ClientEngine {
     /// end of all attempts.
     private func log(_ status: ConnectionStatus) {
         switch status {
-        case .waiting(_, attempt: 1, let reason), .refused(let reason), .disconnected(let reason?):
+        case .waiting(_, _, let reason) where !loopState.value.hasLoggedOutage,
+            .refused(let reason), .disconnected(let reason?):
+            loopState.value.hasLoggedOutage = true
             logger.warning(
                 "\(connectionStateText(status))",
                 metadata: ["pusher.error": "\(reason.code): \(reason.message)"]
             )
+        case .connected where loopState.value.hasLoggedOutage:
+            loopState.value.hasLoggedOutage = false
+            logger.notice("Connected again", metadata: ["pusher.status": "\(status)"])
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
             logger.debug("Connection status", metadata: ["pusher.status": "\(status)"])
         }

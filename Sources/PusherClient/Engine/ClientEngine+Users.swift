@@ -90,10 +90,8 @@ extension ClientEngine {
     }
 
     func deliverToUser(_ envelope: Envelope) {
-        guard !everyEvent.isEmpty || !userEvents.isEmpty else { return }
-        let event = PusherEvent(envelope)
-        let overflows = everyEvent.deliver(event) + userEvents.deliver(event)
-        if overflows > 0 { reportOverflow(of: overflows, on: envelope.channel) }
+        guard !everyEvent.isEmpty || !userEvents.isEmpty || isBusyWithCallbacks else { return }
+        deliver(PusherEvent(envelope), to: everyEvent, userEvents)
     }
 
     func watchlistChanged(_ event: WatchlistEvent) {

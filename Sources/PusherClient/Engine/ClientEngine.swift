@@ -29,6 +29,8 @@ package final class ClientEngine: Sendable {
         var authorizations = AuthorizationTasks()
         /// The number that the policy for authorizations is given in this turn of the loop.
         var sharedRandom: Double?
+        /// True once the log has said that there is no connection, until there is one.
+        var hasLoggedOutage = false
     }
 
     struct WeakDelegate: Sendable {

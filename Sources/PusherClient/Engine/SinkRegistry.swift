@@ -97,23 +97,43 @@ final class SinkRegistry: Sendable {
     /// True where nobody listens to anything.
     var isEmpty: Bool { state.withLockedValue { $0.forEveryEvent.isEmpty && $0.byName.isEmpty } }
 
-    /// - Returns: The number of sequences for which dropping began.
-    func deliver(_ event: PusherEvent) -> Int {
-        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[event.eventName]) }
+    /// What became of an event.
+    struct Delivery {
+        /// The sequences for which dropping began.
         var overflows = 0
-        func deliver(to sinks: [Sink]) {
-            for sink in sinks {
-                switch sink {
-                case .callback(let binding):
-                    binding.dispatcher.enqueue(.event(binding, event))
-                case .sequence(_, let buffer):
-                    if case .beganDropping = buffer.add(event) { overflows += 1 }
+        /// What runs the callbacks that are bound to it; mostly none or one.
+        var dispatchers: [CallbackDispatcher] = []
+    }
+
+    /// Hands an event to the sequences, and says who is to call the callbacks.
+    func deliver(_ event: PusherEvent, into delivery: inout Delivery) {
+        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[event.eventName]) }
+        Self.deliver(event, to: forEveryEvent, into: &delivery)
+        if let named { Self.deliver(event, to: named, into: &delivery) }
+    }
+
+    private static func deliver(_ event: PusherEvent, to sinks: [Sink], into delivery: inout Delivery) {
+        for sink in sinks {
+            switch sink {
+            case .callback(let binding):
+                let dispatcher = binding.dispatcher
+                if !delivery.dispatchers.contains(where: { $0 === dispatcher }) {
+                    delivery.dispatchers.append(dispatcher)
                 }
+            case .sequence(_, let buffer):
+                if case .beganDropping = buffer.add(event) { delivery.overflows += 1 }
             }
         }
-        deliver(to: forEveryEvent)
-        if let named { deliver(to: named) }
-        return overflows
+    }
+
+    /// The callbacks for events of that name that run there.
+    func bindings(of name: String, by dispatcher: CallbackDispatcher) -> [Binding] {
+        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[name]) }
+        let sinks = named.map { forEveryEvent + $0 } ?? forEveryEvent
+        return sinks.compactMap { sink in
+            guard let binding = sink.binding, binding.dispatcher === dispatcher else { return nil }
+            return binding
+        }
     }
 
     /// Nothing will be delivered any more: sequences end, callbacks are unbound.

@@ -83,6 +83,20 @@ struct ReconnectTests {
         #expect(client.connect().wire == ["open 2"])
     }
 
+    @Test("Attempts that succeed do not use reconnectAttemptsMax up, however short the connections are")
+    func attemptsThatSucceed() {
+        var client = CoreClient.connected { $0.maximumRetries = 2 }
+        for number in 1...10 {
+            client.advance(by: .seconds(1))
+            // The waits go on growing all the same: the connection has not held.
+            #expect(client.closed().changes.last == "ask retry \(number - 1)")
+            client.decide(.zero)
+            client.advance(by: .zero)
+            client.establish()
+            #expect(client.machine.connection.reconnectAttempts == 0)
+        }
+    }
+
     @Test("reconnectAttemptsMax bounds the attempts after a loss", arguments: [0, 1, 3])
     func maximumRetries(limit: Int) {
         var client = CoreClient.connected { $0.maximumRetries = limit }

@@ -48,6 +48,18 @@ struct RemainingMembersTests {
         #expect(!world.server.receivedMessages().contains { $0.contains("global") })
     }
 
+    @Test("sequences of channels that nothing can come to are at their end")
+    @available(*, deprecated)
+    func endedSequences() async throws {
+        let pusher = world.makeClient()
+        let global = try #require(pusher.connection.globalChannel)
+        var misses = global.cacheMisses.makeAsyncIterator()
+        #expect(await misses.next() == nil)
+        let detached = PusherChannel(name: "a", connection: pusher.connection)
+        var events = detached.events.makeAsyncIterator()
+        #expect(await events.next() == nil)
+    }
+
     @Test("a channel knows its connection, and does not keep it")
     func connection() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
@@ -88,5 +100,8 @@ struct RemainingMembersTests {
         #expect(pusher.connection.reconnectAttempts == 1)
         pusher.connection.reconnectAttempts = -5
         #expect(pusher.connection.reconnectAttempts == 0)
+        pusher.connection.reconnectAttempts = .max
+        await world.advance(by: .seconds(200))
+        #expect(pusher.connection.reconnectAttempts > 1_000_000)
     }
 }

@@ -1,3 +1,5 @@
+import NIOCore
+import PusherProtocol
 import PusherTestServer
 import Testing
 
@@ -30,6 +32,18 @@ struct SendingMessagesTests {
         #expect(channel.unsentEvents.isEmpty)
     }
 
+    @Test("a message that meets a dying socket is reported")
+    func dyingSocket() async throws {
+        let pusher = world.makeClient(transport: DyingTransport(base: InMemoryTransport(server: world.network)))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        pusher.connect()
+        await world.run()
+        pusher.connection.sendEvent(event: "custom:a", data: ["x": 1])
+        await world.run()
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.notConnected])
+    }
+
     @Test("what cannot be sent is reported: no connection, no channel, no JSON (PusherSwift sent an empty frame)")
     func refused() async throws {
         let pusher = world.makeClient()
@@ -49,5 +63,34 @@ struct SendingMessagesTests {
             ]
         )
         #expect(sent.isEmpty)
+    }
+}
+
+/// Its sockets take the protocol's own messages, and nothing else.
+private struct DyingTransport: Transport {
+    let base: InMemoryTransport
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        Connection(base: base.open(request, on: eventLoop, receive: receive))
+    }
+
+    private struct Connection: TransportConnection {
+        let base: any TransportConnection
+
+        func send(_ text: String, promise: EventLoopPromise<Void>?) {
+            guard text.contains("pusher:") else {
+                promise?.fail(PusherClientError(.connectionClosed, "the socket has ended"))
+                return
+            }
+            base.send(text, promise: promise)
+        }
+
+        func flush() { base.flush() }
+        func close(code: CloseCode, reason: String) { base.close(code: code, reason: reason) }
+        func abort() { base.abort() }
     }
 }

@@ -43,6 +43,63 @@ struct CallbackQueueTests {
         #expect(isMain.elements == [true])
     }
 
+    @Test("what is bound in a callback gets the events that came while it waited for its queue")
+    func bindingInCallbacks() async throws {
+        let queue = DispatchQueue(label: "callbacks")
+        let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
+        let delegate = BindingDelegate()
+        pusher.delegate = delegate
+        let orders = pusher.subscribe("orders")
+        let received = Log<String>()
+        orders.bind(eventName: "first") { _ in
+            orders.bind(eventName: "second") { received.append($0.data ?? "") }
+        }
+        await world.runUntil { orders.subscribed }
+        queue.suspend()
+        // The delegate binds when it is told of the subscription, which is later than the events come.
+        let news = pusher.subscribe("news")
+        delegate.bind = { news.bind(eventName: "headline") { received.append($0.data ?? "") } }
+        await world.run()
+        for number in 0..<50 { try world.server.publish(event: "headline", data: "\(number)", to: "news") }
+        try world.server.publish(event: "first", data: "", to: "orders")
+        for number in 50..<100 { try world.server.publish(event: "second", data: "\(number)", to: "orders") }
+        await world.run()
+        queue.resume()
+        await world.runUntil { received.count == 100 }
+        #expect(received.elements == (0..<100).map { "\($0)" })
+    }
+
+    private final class BindingDelegate: PusherDelegate {
+        private let box = NIOLockedValueBox<(@Sendable () -> Void)?>(nil)
+        var bind: (@Sendable () -> Void)? {
+            get { box.withLockedValue { $0 } }
+            set { box.withLockedValue { $0 = newValue } }
+        }
+        func subscribedToChannel(name: String) { bind?() }
+    }
+
+    @Test("events that nobody would be called for do not count as dropped")
+    func nobodyBound() async throws {
+        let queue = DispatchQueue(label: "callbacks")
+        let pusher = try await world.makeConnectedClient(
+            .virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue))
+        )
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        queue.suspend()
+        channel.bind(eventName: "e") { _ in }
+        var events = channel.events(named: "other").makeAsyncIterator()
+        var errors = pusher.errors.makeAsyncIterator()
+        for _ in 0..<10 { try world.server.publish(event: "e", data: "", to: "orders") }
+        channel.unbindAll()
+        for number in 0..<100 { try world.server.publish(event: "other", data: "\(number)", to: "orders") }
+        await world.run()
+        for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
+        queue.resume()
+        world.server.sendText(#"{"event":"pusher:error","data":{"code":4301,"message":"no"}}"#)
+        #expect(await errors.next()?.code == .clientEventRejected)
+    }
+
     @Test("bindOnMain calls on the main actor in order, beside callbacks elsewhere, and not after unbinding")
     @MainActor func bindOnMain() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .eventLoop))

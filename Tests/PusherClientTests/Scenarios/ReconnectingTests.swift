@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import NIOEmbedded
 import PusherTestServer
@@ -133,7 +134,8 @@ struct ReconnectingTests {
         pusher.connect()
         await world.advance(by: .seconds(120))
         // 0, 1, 3, 7, 15, 31, 63 s: seven attempts in two minutes.
-        #expect(pusher.connection.reconnectAttempts == 6)
+        #expect(world.server.records.count { $0.event == .connectionAccepted } == 7)
+        #expect(pusher.connection.connectionState == .reconnecting)
     }
 
     @Test("4200 on a connection that held is answered at once, others back off, 41xx at least a second")
@@ -205,6 +207,20 @@ struct ReconnectingTests {
             return
         }
         #expect(error.serverCode == 4001)
+    }
+
+    @Test("the log warns of each outage once, however soon it follows on another, and says when it is over")
+    func log() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.notice)))
+        for outage in 1...3 {
+            world.network.failLinks(2, with: .unreachable)
+            world.network.cutLinks()
+            for _ in 1...3 { await world.advance(by: .seconds(1)) }
+            #expect(pusher.connection.connectionState == .connected)
+            #expect(lines.messages.count { $0.hasPrefix("There is no connection; trying again") } == outage)
+            #expect(lines.messages.count { $0.hasPrefix("Connected again") } == outage)
+        }
     }
 
     @Test("reconnectAttemptsMax ends the attempts, and connected() and the delegate say so")

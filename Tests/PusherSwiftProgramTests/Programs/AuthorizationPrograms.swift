@@ -57,10 +57,13 @@ class AuthRequestBuilder: AuthRequestBuilderProtocol {
 
 /// A builder that makes no request for some channels.
 class PickyRequestBuilder: AuthRequestBuilderProtocol {
-    var asked = 0
+    private let lock = NSLock()
+    private var asked = 0
 
     func requestFor(socketID: String, channelName: String) -> URLRequest? {
+        lock.lock()
         asked += 1
+        lock.unlock()
         return nil
     }
 }
@@ -68,6 +71,7 @@ class PickyRequestBuilder: AuthRequestBuilderProtocol {
 /// An authorizer that asks the backend by itself, with state of its own.
 class BackendAuthorizer: Authorizer {
     private let sign: (String, String, @escaping (String, String?) -> Void) -> Void
+    private let queue = DispatchQueue(label: "requests")
     private var requests: [String] = []
 
     init(sign: @escaping (String, String, @escaping (String, String?) -> Void) -> Void) {
@@ -75,7 +79,7 @@ class BackendAuthorizer: Authorizer {
     }
 
     func fetchAuthValue(socketID: String, channelName: String, completionHandler: @escaping (PusherAuth?) -> Void) {
-        requests.append(channelName)
+        queue.sync { requests.append(channelName) }
         sign(socketID, channelName) { auth, channelData in
             completionHandler(PusherAuth(auth: auth, channelData: channelData))
         }

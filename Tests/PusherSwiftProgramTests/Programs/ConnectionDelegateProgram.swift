@@ -3,7 +3,6 @@ import PusherClient
 
 /// "Connection delegate": a class with every method, as the documentation shows it.
 class DummyDelegate: PusherDelegate {
-    var states: [String] = []
     var logLines = 0
     let say: (String) -> Void
 
@@ -12,7 +11,6 @@ class DummyDelegate: PusherDelegate {
     }
 
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
-        states.append(new.stringValue())
         say("\(old.stringValue()) -> \(new.stringValue())")
         switch new {
         case .connecting, .connected, .disconnecting, .disconnected, .reconnecting:
@@ -48,9 +46,14 @@ class DummyDelegate: PusherDelegate {
 
 /// A delegate that is interested in one thing only.
 class QuietDelegate: NSObject, PusherDelegate {
-    var errors = 0
+    let say: (String) -> Void
 
-    func receivedError(error: PusherError) { errors += 1 }
+    init(say: @escaping (String) -> Void) {
+        self.say = say
+        super.init()
+    }
+
+    func receivedError(error: PusherError) { say("quiet: \(error.message)") }
 }
 
 class ConnectionDelegateProgram {

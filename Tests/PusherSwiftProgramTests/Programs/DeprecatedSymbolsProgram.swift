@@ -63,5 +63,4 @@ class DeprecatedSymbolsProgram: PusherDelegate {
         let other = PusherChannel(name: "private-b", connection: connection)
         say("detached: \(channel.subscribed) \(channel.name) \(other.type == .private)")
     }
-
 }

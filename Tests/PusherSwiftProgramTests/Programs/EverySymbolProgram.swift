@@ -102,6 +102,7 @@ class EverySymbolProgram: NSObject, PusherDelegate {
         pusher.unbindAll()
         pusher.unsubscribe("first")
         pusher.unsubscribeAll()
+        pusher.connection.disconnect()
         pusher.disconnect()
     }
 
@@ -226,7 +227,8 @@ class EverySymbolProgram: NSObject, PusherDelegate {
         say(
             "count \(subscriptionCount ?? -1) \(channel.auth?.auth ?? "-") \(channel.onSubscriptionCountChanged != nil)"
         )
-        say("room \(members.count) \(me?.userId == myId) \(found?.userId == myId) \(waiting.count)")
+        let names = waiting.map { (event: QueuedClientEvent) in "\(event.name) \(event.data)" }
+        say("room \(members.count) \(me?.userId == myId) \(found?.userId == myId) \(names)")
     }
 
     // MARK: PusherConnection
@@ -242,6 +244,7 @@ class EverySymbolProgram: NSObject, PusherDelegate {
         connection.userDataFetcher = { PusherPresenceChannelMember(userId: "me") }
         connection.delegate = self
         let attempts: Int = connection.reconnectAttempts
+        connection.reconnectAttempts = 0
         connection.reconnectAttemptsMax = 5
         connection.maxReconnectGapInSeconds = 10
         connection.pongResponseTimeoutInterval = 20

@@ -24,7 +24,10 @@ final class Screen: @preconcurrency PusherDelegate {
         channel.bindOnMain(eventName: "typed", as: Price.self) { [weak self] price in
             self?.show("price \(price.value)")
         }
-        pusher.bindOnMain { [weak self] event in self?.title = event.eventName }
+        pusher.bindOnMain { [weak self] event in
+            self?.title = event.eventName
+            if event.eventName == "my-event" { self?.say("title \(event.eventName)") }
+        }
         pusher.bindOnMain(eventName: "my-event") { [weak self] event in
             self?.show("anywhere \(event.channelName ?? "")")
         }

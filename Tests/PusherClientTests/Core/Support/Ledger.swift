@@ -53,7 +53,7 @@ struct Ledger {
             check(!attempts.contains(id), "an attempt's id comes twice")
             attempts.append(id)
             liveAttempt = id
-        case .send(let id, let envelope):
+        case .send(let id, let envelope), .sendMessage(let id, let envelope):
             check(id == liveAttempt, "a dead attempt is sent \(envelope.event)")
             check(state == .connected, "\(envelope.event) is sent while \(state)")
             recordSent(envelope)

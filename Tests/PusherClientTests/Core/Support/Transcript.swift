@@ -97,7 +97,7 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
 extension Effect {
     fileprivate var kind: Transcript.Kind {
         switch self {
-        case .open, .send, .sendClientEvent, .close, .abort: .wire
+        case .open, .send, .sendMessage, .sendClientEvent, .close, .abort: .wire
         case .schedule, .cancel: .timer
         case .askRetryPolicy, .stateChanged, .statusChanged: .change
         case .authorize, .cancelAuthorization: .authorization
@@ -120,7 +120,8 @@ struct Names {
     func words(_ effect: Effect) -> String {
         switch effect {
         case .open(let id, let request): "open \(number(id))" + (request.useTLS ? " wss:\(request.port)" : "")
-        case .send(let id, let envelope): "send \(number(id)) \(words(envelope))"
+        case .send(let id, let envelope), .sendMessage(let id, let envelope):
+            "send \(number(id)) \(words(envelope))"
         case .sendClientEvent(let id, let item):
             "send \(number(id)) \(item.envelope.event) on \(item.name)" + (item.waiter == nil ? "" : " awaited")
         case .authorize(let id, let question):
