@@ -58,6 +58,8 @@ extension PusherClientError.Code {
     public static let connectionFailed = Self(rawValue: "connectionFailed")
     /// The TLS handshake failed; the message says why the certificate was refused.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
+    /// The server's public key is none of ``TLSOptions/pins``; the message says which it is.
+    public static let pinMismatch = Self(rawValue: "pinMismatch")
     /// The server did not answer the WebSocket upgrade as it must.
     public static let upgradeFailed = Self(rawValue: "upgradeFailed")
     /// The attempt to connect took longer than ``PusherClientOptions/Timeouts-swift.struct/connectionAttempt``.

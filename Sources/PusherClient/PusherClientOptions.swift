@@ -65,7 +65,7 @@ public final class PusherClientOptions: Sendable {
     public let authorizationRetryPolicy: any RetryPolicy
     /// How the data of client events is written.
     public let clientEventEncoding: ClientEventEncoding
-    /// Which certificates are trusted.
+    /// Which certificates are trusted, and which is shown.
     public let tls: TLSOptions
     /// Additional headers of the WebSocket upgrade.
     public let headers: [String: String]

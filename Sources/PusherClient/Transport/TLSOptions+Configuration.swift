@@ -1,12 +1,16 @@
+import Foundation
 import NIOConcurrencyHelpers
 package import NIOCore
 import NIOPosix
 package import NIOSSL
+import PusherEncryption
 
 extension TLSOptions {
-    /// Throws an error of code ``PusherClientError/Code/invalidOption`` where the PEM text holds no certificates.
+    /// Throws an error of code ``PusherClientError/Code/invalidOption`` where a PEM text does not hold what it should, or a pin
+    /// is none.
     package func validate() throws(PusherClientError) {
         _ = try makeConfiguration()
+        _ = try pinnedDigests()
     }
 
     /// What these options are for NIO. Reads no files.
@@ -27,18 +31,67 @@ extension TLSOptions {
         case .only(let pem):
             configuration.trustRoots = .certificates(try Self.certificates(pem))
         }
+        if let clientCertificate {
+            let chain = try Self.certificates(clientCertificate.certificateChain, of: "client certificate")
+            configuration.certificateChain = chain.map { .certificate($0) }
+            do {
+                configuration.privateKey = .privateKey(
+                    try NIOSSLPrivateKey(bytes: Array(clientCertificate.privateKey.utf8), format: .pem)
+                )
+            } catch {
+                // The cause may have something of the key in it.
+                throw PusherClientError(
+                    .invalidOption,
+                    "the private key of the client certificate is none in PEM form without a passphrase"
+                )
+            }
+        }
         return configuration
     }
 
-    private static func certificates(_ pem: String) throws(PusherClientError) -> [NIOSSLCertificate] {
+    /// What ``pins`` are, in bytes.
+    func pinnedDigests() throws(PusherClientError) -> Set<[UInt8]> {
+        var digests: Set<[UInt8]> = []
+        for pin in pins {
+            let text = pin.hasPrefix(Self.pinPrefix) ? String(pin.dropFirst(Self.pinPrefix.count)) : pin
+            guard let digest = Data(base64Encoded: text), digest.count == 32 else {
+                throw PusherClientError(
+                    .invalidOption,
+                    "the pin \(String(reflecting: String(pin.prefix(100)))) is not the base64 of a SHA-256, which has 32 bytes"
+                )
+            }
+            digests.insert(Array(digest))
+        }
+        return digests
+    }
+
+    private static let pinPrefix = "sha256/"
+
+    /// Why a certificate that is verified may not be connected to; nil where it may.
+    func pinMismatch(of certificate: NIOSSLCertificate?, host: String) -> PusherClientError? {
+        guard !pins.isEmpty else { return nil }
+        let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()
+        let digest = publicKey.map { SHA256.digest(of: $0) }
+        if let digest, let pinned = try? pinnedDigests(), pinned.contains(digest) { return nil }
+        let shown = digest.map { "\(Self.pinPrefix)\(Data($0).base64EncodedString())" } ?? "none that can be read"
+        return PusherClientError(
+            .pinMismatch,
+            "the public key of '\(host)' is \(shown), which is none of the \(pins.count) that tls.pins has"
+        )
+    }
+
+    private static func certificates(
+        _ pem: String,
+        of what: String = "trust roots"
+    ) throws(PusherClientError) -> [NIOSSLCertificate] {
         let certificates: [NIOSSLCertificate]
         do {
             certificates = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
         } catch {
-            throw PusherClientError(.invalidOption, "the trust roots are no certificates in PEM form", cause: error)
+            throw PusherClientError(.invalidOption, "the \(what): no certificates in PEM form", cause: error)
         }
         guard !certificates.isEmpty else {
-            throw PusherClientError(.invalidOption, "the PEM text of the trust roots has no certificate")
+            throw PusherClientError(.invalidOption, "the \(what): the PEM text has no certificate")
         }
         return certificates
     }

@@ -1,4 +1,4 @@
-/// How a server proves its identity, for connections over TLS (1.2 and later).
+/// How a server proves its identity, and the client its own, for connections over TLS (1.2 and later).
 public struct TLSOptions: Hashable, Sendable {
     /// The authorities whose certificates are accepted. Default: ``TrustRoots-swift.enum/system``.
     public var trustRoots: TrustRoots
@@ -6,13 +6,47 @@ public struct TLSOptions: Hashable, Sendable {
     /// What is checked of the server's certificate. Default: ``CertificateVerification-swift.enum/full``.
     public var certificateVerification: CertificateVerification
 
+    /// The public keys that the certificate of the Pusher server may have, in addition to all that is verified of it. Each is the
+    /// base64 of the SHA-256 of the key's `SubjectPublicKeyInfo`, with or without `sha256/` before it; have a second one for a key
+    /// that you keep in reserve. Where the server shows another key the connection ends before anything was sent on it, with
+    /// ``PusherClientError/Code/pinMismatch``. Default: none, and any key is accepted.
+    ///
+    /// ```sh
+    /// openssl x509 -in certificate.pem -pubkey -noout | openssl pkey -pubin -outform der \
+    ///     | openssl dgst -sha256 -binary | base64
+    /// ```
+    /// Pins are for the server's own certificate, not for those of its authorities; and for the WebSocket only, not for
+    /// authorization requests, which go to servers of yours.
+    public var pins: Set<String>
+
+    /// What the client shows where a server asks who it is, also for authorization requests. Default: nothing.
+    public var clientCertificate: ClientCertificate?
+
     /// Makes options; what is left out has its default.
     public init(
         trustRoots: TrustRoots = .system,
-        certificateVerification: CertificateVerification = .full
+        certificateVerification: CertificateVerification = .full,
+        pins: Set<String> = [],
+        clientCertificate: ClientCertificate? = nil
     ) {
         self.trustRoots = trustRoots
         self.certificateVerification = certificateVerification
+        self.pins = pins
+        self.clientCertificate = clientCertificate
+    }
+
+    /// A certificate of the client's own, and its key. Printing it shows nothing of the key.
+    public struct ClientCertificate: Hashable, Sendable {
+        /// The certificate in PEM form, followed by those between it and the root.
+        public var certificateChain: String
+        /// The certificate's private key in PEM form, not encrypted.
+        public var privateKey: String
+
+        /// Makes a client certificate. The texts are checked when the client connects.
+        public init(certificateChain: String, privateKey: String) {
+            self.certificateChain = certificateChain
+            self.privateKey = privateKey
+        }
     }
 
     /// Authorities whose certificates are accepted.
@@ -44,4 +78,13 @@ public struct TLSOptions: Hashable, Sendable {
         /// For local servers while developing, and for nothing else.
         case insecurelyTrustAnyCertificate
     }
+}
+
+extension TLSOptions.ClientCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Nothing of the key.
+    public var description: String { "ClientCertificate(\(certificateChain.utf8.count) bytes)" }
+    /// Nothing of the key.
+    public var debugDescription: String { description }
+    /// Nothing: what `dump` shows beside the description.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -15,10 +15,7 @@ extension WebSocketSession: ChannelInboundHandler {
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-        if case .securing = stage, case .handshakeCompleted? = event as? TLSUserEvent {
-            stage = .upgrading
-            writeUpgrade()
-        }
+        if case .securing = stage, case .handshakeCompleted? = event as? TLSUserEvent { secured() }
         context.fireUserInboundEventTriggered(event)
     }
 

@@ -86,6 +86,17 @@ extension WebSocketSession {
         }
     }
 
+    /// The certificate is verified. Not a byte goes out before its key is one of those that are expected.
+    func secured() {
+        let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+        let host = request.hostWithoutBrackets
+        if let error = options.tls.pinMismatch(of: handler?.peerCertificate, host: host) {
+            return end(TransportClosure(code: nil, error: error))
+        }
+        stage = .upgrading
+        writeUpgrade()
+    }
+
     /// Ends an attempt whose TLS handshake failed, or could not begin.
     func securingFailed(_ error: (any Error)?) {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)

@@ -136,8 +136,12 @@ final class ScriptedPeer {
     }
 
     /// Waits for the client to end the connection.
-    func readToEnd() async {
-        while await inbound.next(isolation: #isolation) != nil {}
+    ///
+    /// - Returns: What it sent until then, and nothing has read.
+    @discardableResult
+    func readToEnd() async -> String {
+        while let bytes = await inbound.next(isolation: #isolation) { unread.writeImmutableBuffer(bytes) }
+        return String(buffer: unread)
     }
 
     private func read(_ count: Int) async -> [UInt8]? {

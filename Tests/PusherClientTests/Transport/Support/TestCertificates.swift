@@ -11,6 +11,11 @@ struct TestCertificates {
     /// The server's certificate, and its private key.
     let serverPEM: String
     let serverKeyPEM: String
+    /// The pin of its public key.
+    let serverPin: String
+    /// A client's certificate from the same authority, and its private key.
+    let clientPEM: String
+    let clientKeyPEM: String
 
     /// The names are those of hosts or, in their four bytes, those of addresses.
     init(hosts: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], isExpired: Bool = false) throws {
@@ -54,16 +59,48 @@ struct TestCertificates {
         self.rootPEM = try authority.serializeAsPEM().pemString
         self.serverPEM = try server.serializeAsPEM().pemString
         self.serverKeyPEM = serverKey.pemRepresentation
+        let digest = Crypto.SHA256.hash(data: serverKey.publicKey.derRepresentation)
+        self.serverPin = Data(digest).base64EncodedString()
+
+        let clientKey = P256.Signing.PrivateKey()
+        let client = try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: Certificate.PrivateKey(clientKey).publicKey,
+            notValidBefore: now - 20 * day,
+            notValidAfter: now + 20 * day,
+            issuer: authorityName,
+            subject: DistinguishedName { CommonName("client") },
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: Certificate.Extensions {
+                try ExtendedKeyUsage([.clientAuth])
+            },
+            issuerPrivateKey: authorityKey
+        )
+        self.clientPEM = try client.serializeAsPEM().pemString
+        self.clientKeyPEM = clientKey.pemRepresentation
     }
 
     /// For a server that shows the certificate.
     var serverContext: NIOSSLContext {
+        get throws { try NIOSSLContext(configuration: serverConfiguration) }
+    }
+
+    /// For a server that takes nobody in without a certificate of the authority's.
+    var demandingServerContext: NIOSSLContext {
         get throws {
-            try NIOSSLContext(
-                configuration: .makeServerConfiguration(
-                    certificateChain: NIOSSLCertificate.fromPEMBytes(Array(serverPEM.utf8)).map { .certificate($0) },
-                    privateKey: .privateKey(NIOSSLPrivateKey(bytes: Array(serverKeyPEM.utf8), format: .pem))
-                )
+            var configuration = try serverConfiguration
+            configuration.certificateVerification = .noHostnameVerification
+            configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(rootPEM.utf8)))
+            return try NIOSSLContext(configuration: configuration)
+        }
+    }
+
+    private var serverConfiguration: TLSConfiguration {
+        get throws {
+            try .makeServerConfiguration(
+                certificateChain: NIOSSLCertificate.fromPEMBytes(Array(serverPEM.utf8)).map { .certificate($0) },
+                privateKey: .privateKey(NIOSSLPrivateKey(bytes: Array(serverKeyPEM.utf8), format: .pem))
             )
         }
     }
