@@ -1,0 +1,107 @@
+import PusherProtocol
+
+/// What the server answers to subscriptions.
+extension ClientStateMachine {
+    mutating func subscriptionSucceeded(
+        _ envelope: Envelope,
+        on attempt: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let name = envelope.channel, !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else { return }
+        if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
+            // It was given up while the server made up its mind.
+            subscriptions[name] = nil
+            effects.append(.send(attempt, .unsubscribe(channel: name)))
+        }
+    }
+
+    /// False where nobody wants the channel.
+    mutating func subscriptionSucceeded(
+        _ name: String,
+        _ envelope: Envelope,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> Bool {
+        guard var subscription = subscriptions[name], subscription.isWanted else { return false }
+        let (isNews, away) = subscription.succeeded(now: now)
+        guard isNews else {
+            if subscription.phase == .subscribed, subscription.roster != nil {
+                replaceMembers(of: name, envelope, into: &effects)
+            }
+            return true
+        }
+        let waiters = subscription.waiters
+        subscription.waiters = []
+        subscriptions[name] = subscription
+        var event = envelope
+        event.event = EventName.subscriptionSucceeded
+        if subscription.roster != nil { replaceMembers(of: name, envelope, into: &effects) }
+        effects.append(.subscribed(subscription.id, event, away: away))
+        for waiter in waiters { effects.append(.resume(waiter, .done)) }
+        decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
+        if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
+        return true
+    }
+
+    /// The form in which soketi, pylon and others refuse: the channel is named.
+    mutating func subscriptionRefused(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        let value = envelope.data.value
+        let message = value?["error"]?.string.map(ServerErrorMessage.presentable) ?? "the server gave no reason"
+        let error = SubscriptionError(
+            .refused,
+            channelName: envelope.channel ?? "",
+            message,
+            serverCode: value?["status"]?.integer
+        )
+        guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
+            var report = error.clientError
+            report.channelName = envelope.channel
+            return effects.append(.report(report))
+        }
+        failSubscription(name, error, now: now, into: &effects)
+    }
+
+    mutating func failSubscription(
+        _ name: String,
+        _ error: SubscriptionError,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard var subscription = subscriptions[name] else { return }
+        // The key may be asked for just then; a subscription that is begun anew asks for it by itself.
+        cancelAuthorizations(subscription.authorizations, into: &effects)
+        guard subscription.isWanted else {
+            subscriptions[name] = nil
+            return
+        }
+        subscription.failed(error)
+        let waiters = subscription.waiters
+        subscription.waiters = []
+        subscriptions[name] = subscription
+        decrypt(name, now: now, into: &effects) { $0.subscriptionFailed(error) }
+        effects.append(.subscriptionFailed(subscription.id, error, Self.failureEvent(error)))
+        for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
+    }
+
+    /// `pusher:subscription_error` as the client makes it: its data has the members that pusher-js gives it.
+    static func failureEvent(_ error: SubscriptionError) -> Envelope {
+        var data: [String: JSONValue] = ["type": .string(error.eventType), "error": .string(error.message)]
+        if let status = error.httpStatus ?? error.serverCode { data["status"] = .integer(status) }
+        return Envelope(
+            event: EventName.subscriptionError,
+            channel: error.channelName,
+            data: .string(JSONValue.object(data).jsonText)
+        )
+    }
+}
+
+extension SubscriptionError {
+    /// The `type` that pusher-js and the servers give such an error.
+    fileprivate var eventType: String {
+        switch kind {
+        case .authorizationFailed, .invalidAuthorization, .refused: "AuthError"
+        default: kind.rawValue
+        }
+    }
+}
