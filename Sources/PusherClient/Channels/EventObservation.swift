@@ -10,7 +10,7 @@ public final class EventObservation: Sendable {
 
     deinit { unbind() }
 
-    /// Ends the calls. Called on the callback queue, no call begins after it has returned. Calling it again does nothing.
+    /// Ends the calls. Called on the queue that runs it, no call begins after it has returned. Calling it again does nothing.
     public func cancel() { unbind() }
 }
 

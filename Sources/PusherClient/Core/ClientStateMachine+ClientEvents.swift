@@ -130,49 +130,33 @@ extension ClientStateMachine {
             effects.append(.cancel(timer))
             clientEvents.timer = nil
         }
-        failClientEvents(clientEvents.connectionLost(), into: &effects) { name in
-            PusherClientError(
-                .notSubscribed,
-                "the client event was not sent: the connection was lost",
-                channelName: name
-            )
-        }
+        failClientEvents(clientEvents.connectionLost(), .notSubscribed, "the connection was lost", into: &effects)
     }
 
     /// The same for one channel, whose subscription is begun anew.
     mutating func loseClientEvents(of id: ChannelID, into effects: inout [Effect]) {
-        failClientEvents(clientEvents.subscriptionLost(id), into: &effects) { name in
-            PusherClientError(
-                .notSubscribed,
-                "the client event was not sent: the channel is being subscribed again",
-                channelName: name
-            )
-        }
+        let items = clientEvents.subscriptionLost(id)
+        failClientEvents(items, .notSubscribed, "the channel is being subscribed again", into: &effects)
     }
 
     /// The channel object is out of use.
     mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
-        failClientEvents(clientEvents.remove(id), into: &effects) { name in
-            PusherClientError(
-                .unsubscribed,
-                "the client event was not sent: the channel was unsubscribed",
-                channelName: name
-            )
-        }
+        failClientEvents(clientEvents.remove(id), .unsubscribed, "the channel was unsubscribed", into: &effects)
     }
 
     private mutating func failClientEvents(
         _ items: [ClientEventQueue.Item],
-        into effects: inout [Effect],
-        _ error: (String?) -> PusherClientError
+        _ code: PusherClientError.Code,
+        _ reason: String,
+        into effects: inout [Effect]
     ) {
         for item in items {
-            guard let waiter = item.waiter else {
-                effects.append(.report(error(item.envelope.channel)))
-                continue
-            }
-            if sendWaiters.remove(waiter) != nil {
-                effects.append(.resume(waiter, .failed(error(item.envelope.channel))))
+            let message = "the client event was not sent: \(reason)"
+            let error = PusherClientError(code, message, channelName: item.name)
+            if let waiter = item.waiter {
+                if sendWaiters.remove(waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
+            } else {
+                effects.append(.report(error))
             }
         }
     }

@@ -49,7 +49,7 @@ public final class PusherUser: Sendable {
         engine.userEvents.bind(nil, by: engine.dispatcher, eventCallback)
     }
 
-    /// Ends the calls of one callback. Called on the callback queue, no call begins after it has returned.
+    /// Ends the calls of one callback. Called on the queue that runs it, no call begins after it has returned.
     public func unbind(eventName: String, callbackId: String) { engine.userEvents.unbind(eventName, id: callbackId) }
 
     /// Ends the calls of one callback that was bound to every event.
