@@ -1,9 +1,12 @@
 # Everything that a fresh machine needs is done by the targets themselves: `make demo` and `make test` come first.
 
 SWIFT ?= swift
+# More arguments for whatever builds; the same for all targets, or each builds anew.
+FLAGS ?=
 DOCS_DIR ?= .build/docs
+FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer autobahn
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer autobahn bench
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -11,17 +14,18 @@ help:
 	@echo "make lint | make format      check or mend the house style"
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
-	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer"
+	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
+	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
 
 demo: setup
-	$(SWIFT) run pusher demo
+	$(SWIFT) run $(FLAGS) pusher demo
 
 test: setup
-	$(SWIFT) test
+	$(SWIFT) test $(FLAGS)
 
 build: setup
-	$(SWIFT) build --build-tests
+	$(SWIFT) build --build-tests $(FLAGS)
 
 # libsodium is a library of the system; the package finds it by pkg-config.
 setup:
@@ -38,24 +42,31 @@ install-libsodium:
 	else echo "Install libsodium with its headers, and pkg-config, then try again." >&2; exit 1; fi
 
 lint:
-	$(SWIFT) format lint --strict --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format lint --strict --parallel --recursive $(FORMATTED)
 
 format:
-	$(SWIFT) format --in-place --parallel --recursive Package.swift Sources Tests
+	$(SWIFT) format --in-place --parallel --recursive $(FORMATTED)
 
 docs: setup
-	SWIFT="$(SWIFT)" .ci/docs $(DOCS_DIR)
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" .ci/docs $(DOCS_DIR)
 
 api: setup
-	SWIFT="$(SWIFT)" .ci/api write
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" .ci/api write
 
 api-check: setup
-	SWIFT="$(SWIFT)" .ci/api check
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" .ci/api check
 
 # A build folder of its own, so that neither build throws the other away. One test after the other: all at once they
-# would be so slow that bounded waits come to their end.
+# would be so slow that bounded waits come to their end. With all traits, so that what they switch on is tested somewhere.
+THREAD_SANITIZER = --enable-all-traits --sanitize=thread --scratch-path .build-thread-sanitizer
 test-thread-sanitizer: setup
-	$(SWIFT) test --no-parallel --sanitize=thread --scratch-path .build-thread-sanitizer
+	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) --no-parallel
 
 autobahn: setup
-	Tests/AutobahnClient/run.sh
+	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh
+
+# A package of its own, built as users build theirs: nothing of it enters the graph of those who depend on this one.
+BENCHMARKS = Benchmarks/.build/release
+bench: setup
+	$(SWIFT) build --package-path Benchmarks -c release
+	$(BENCHMARKS)/BenchmarkRunner $(if $(QUICK),--quick) $(if $(ONLY),--only "$(ONLY)") $(if $(OUTPUT),--output "$(OUTPUT)")

@@ -20,8 +20,10 @@ if [ -z "${URL:-}" ] && [ ! -f "${AUTOBAHN:-}" ]; then
 fi
 
 swift=${SWIFT:-swift}
-"$swift" build --package-path "$root" --configuration "$configuration" --product autobahn-client
-client=$("$swift" build --package-path "$root" --configuration "$configuration" --show-bin-path)/autobahn-client
+read -ra flags <<<"--configuration $configuration ${FLAGS:-}"
+options=(--package-path "$root" "${flags[@]}")
+"$swift" build "${options[@]}" --product autobahn-client
+client=$("$swift" build "${options[@]}" --show-bin-path)/autobahn-client
 
 if [ -n "${URL:-}" ]; then
     exec "$client" "$URL" --agent "$agent"
