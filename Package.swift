@@ -1,6 +1,12 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
+let serviceLifecycle = Target.Dependency.product(
+    name: "ServiceLifecycle",
+    package: "swift-service-lifecycle",
+    condition: .when(traits: ["ServiceLifecycle"])
+)
+
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -19,6 +25,9 @@ let package = Package(
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
+    traits: [
+        .trait(name: "ServiceLifecycle", description: "Pusher is a Service of swift-service-lifecycle.")
+    ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
@@ -28,6 +37,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
     targets: [
         .systemLibrary(
@@ -50,6 +60,7 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Logging", package: "swift-log"),
+                serviceLifecycle,
             ],
             swiftSettings: settings
         ),
@@ -93,7 +104,17 @@ let package = Package(
             exclude: ["run.sh"],
             swiftSettings: settings
         ),
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Tests/TestSupport",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "PusherProtocolTests",
             dependencies: [
@@ -126,8 +147,6 @@ let package = Package(
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "X509", package: "swift-certificates"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings
@@ -145,7 +164,13 @@ let package = Package(
         ),
         .testTarget(
             name: "Swift6ProgramTests",
-            dependencies: ["PusherClient", "PusherTestServer", "TestSupport"],
+            dependencies: [
+                "PusherClient",
+                "PusherTestServer",
+                "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                serviceLifecycle,
+            ],
             swiftSettings: [.treatAllWarnings(as: .error)]
         ),
         .testTarget(
@@ -157,15 +182,14 @@ let package = Package(
                 "PusherEncryption",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
+                serviceLifecycle,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "X509", package: "swift-certificates"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings

@@ -32,8 +32,8 @@ public enum ConnectionStatus: Hashable, Sendable {
     /// Connected, under this socket id.
     case connected(socketID: String)
     /// Trying has not succeeded for ``PusherClientOptions/Timeouts-swift.struct/unavailable``. It goes on: this status
-    /// stands in for ``connecting`` until the client is connected. The reason is that of the last failure, if there
-    /// was one.
+    /// stands in for ``connecting``, not for ``waiting(until:attempt:reason:)``, until the client is connected. The
+    /// reason is that of the last failure, if there was one.
     case unavailable(reason: PusherClientError?)
     /// The next attempt starts at `until`. `attempt` counts from 1 since the connection last held
     /// for ``PusherClientOptions/Timeouts-swift.struct/backOffReset``.

@@ -2,8 +2,8 @@ import Foundation
 
 /// JSON text of what users hand over without a type.
 enum JSONText {
-    /// Of anything that `JSONSerialization` takes, a string or a number among it, or of an `Encodable` value; keys sorted,
-    /// slashes not escaped.
+    /// Of anything that `JSONSerialization` takes, a string or a number among it, or of an `Encodable` value; keys
+    /// sorted, slashes not escaped.
     static func make(of value: Any) throws -> String {
         // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
         guard JSONSerialization.isValidJSONObject([value]) else {

@@ -1,3 +1,11 @@
+#if ServiceLifecycle
+    import NIOConcurrencyHelpers
+    public import ServiceLifecycle
+
+    /// Part of the trait `ServiceLifecycle`: see ``run()``.
+    extension Pusher: Service {}
+#endif
+
 /// The client for code that is `async`.
 extension Pusher {
     /// Connects, and waits until that has succeeded.
@@ -33,10 +41,30 @@ extension Pusher {
 
     /// Connects, stays connected until the task is cancelled, and disconnects: for a task group or a service.
     ///
+    /// With the package's trait `ServiceLifecycle`, `Pusher` is a `Service` by it, and a graceful shutdown ends it too,
+    /// with the closing handshake.
+    ///
     /// - Throws: ``PusherClientError`` where the connection ends for good in another way than by ``disconnect()``.
     public func run() async throws {
+        #if ServiceLifecycle
+            // A shutdown that has begun already calls the handler first, and the operation all the same.
+            let isShuttingDown = NIOLockedValueBox(false)
+            try await withGracefulShutdownHandler {
+                try await runToEnd { isShuttingDown.withLockedValue { $0 } }
+            } onGracefulShutdown: {
+                isShuttingDown.withLockedValue { $0 = true }
+                self.disconnect()
+            }
+        #else
+            try await runToEnd { false }
+        #endif
+    }
+
+    /// - Parameter isStopped: Looked at when the wait begins.
+    private func runToEnd(unless isStopped: @escaping @Sendable () -> Bool) async throws {
         do {
             _ = try await engine.wait { machine, waiter, now, effects in
+                guard !isStopped() else { return effects.append(.resume(waiter, .done)) }
                 machine.awaitEnd(waiter, now: now, into: &effects)
             }
         } catch is CancellationError {
@@ -44,8 +72,8 @@ extension Pusher {
         }
     }
 
-    /// Signs the user in, as ``signIn()`` does, and waits until that has succeeded. It waits for the connection too: call
-    /// ``connect()``.
+    /// Signs the user in, as ``signIn()`` does, and waits until that has succeeded. It waits for the connection too:
+    /// call ``connect()``.
     ///
     /// - Returns: The user.
     /// - Throws: ``PusherClientError`` where the user cannot be authorized, the server refuses the sign-in or does not
@@ -68,9 +96,9 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// Losses during the work are mended as ever. Where the connection ends for good meanwhile, for example because the server
-    /// refuses the client, the work goes on, and sequences of events wait: have it watch ``statuses``, or run it in a task group
-    /// beside ``run()``, which throws then.
+    /// Losses during the work are mended as ever. Where the connection ends for good meanwhile, for example because the
+    /// server refuses the client, the work goes on, and sequences of events wait: have it watch ``statuses``, or run it
+    /// in a task group beside ``run()``, which throws then.
     ///
     /// - Parameter body: The work; it is given the socket id.
     /// - Throws: What ``connected()`` throws, and what the work throws.

@@ -7,8 +7,8 @@ extension Pusher {
     ///
     /// For a channel that is subscribed already, that channel is returned, and subscribed again if it had failed; the
     /// closures and the authorization that are given replace those it had. What goes wrong is reported to the delegate,
-    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``. Events come to what is bound to the channel: a
-    /// trailing closure is `onMemberAdded`.
+    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``. Events come to what is bound to the
+    /// channel: a trailing closure is `onMemberAdded`.
     ///
     /// - Parameters:
     ///   - channelName: The channel. Its prefix says of what kind it is: `private-`, `private-encrypted-`, `presence-`,
@@ -57,8 +57,8 @@ extension Pusher {
     /// Subscribes to a presence channel, as
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
     ///
-    /// Where the name is not that of a presence channel nothing is subscribed: the channel that is returned stays empty,
-    /// and its ``PusherChannel/subscribed()`` throws.
+    /// Where the name is not that of a presence channel nothing is subscribed: the channel that is returned stays
+    /// empty, and its ``PusherChannel/subscribed()`` throws.
     @preconcurrency @discardableResult
     public func subscribeToPresenceChannel(
         channelName: String,
@@ -79,7 +79,7 @@ extension Pusher {
             let error = SubscriptionError(
                 .invalidChannelName,
                 channelName: channelName,
-                "\(String(reflecting: String(channelName.prefix(200)))) is no presence channel: its name does not begin with presence-"
+                "\(channelName.quoted) is no presence channel: its name does not begin with presence-"
             )
             let id = state.machine.refuseChannel(error, into: &state.pending)
             return PusherPresenceChannel(name: channelName, id: id, engine: engine, fault: error)
@@ -151,8 +151,8 @@ extension Pusher {
         )
     }
 
-    /// Ends the subscription to a channel, in whatever state it is. Its sequences end, and its callbacks are unbound: after it
-    /// has returned, on the queue that runs a callback, no call of it begins.
+    /// Ends the subscription to a channel, in whatever state it is. Its sequences end, and its callbacks are unbound:
+    /// after it has returned, on the queue that runs a callback, no call of it begins.
     public func unsubscribe(_ channelName: String) {
         let channel = engine.step { state, now in
             defer { state.machine.unsubscribe(channelName, now: now, into: &state.pending) }

@@ -29,29 +29,34 @@ public final class Pusher: Sendable {
     ///   - key: The app key.
     ///   - options: How to connect and to behave.
     public convenience init(key: String, options: PusherClientOptions = PusherClientOptions()) {
-        let transport = WebSocketTransport(options)
+        let proxies = ProxyRules(options.proxy)
+        let transport = WebSocketTransport(options, proxies: proxies)
         let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
         let requester = AsyncHTTPRequester(
             tls: options.tls,
+            proxies: proxies,
             maximumConnections: options.limits.authorizationsAtOnce
         )
         self.init(
             key: key,
             options: options,
-            environment: .init(eventLoop: eventLoop, transport: transport, requester: requester)
+            environment: .init(
+                eventLoop: eventLoop,
+                transport: transport,
+                requester: requester,
+                proxies: proxies
+            )
         )
     }
 
     /// Makes a client in an environment of its own: for tests.
     package init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
-        let endpoint = Endpoint(key: key, options: options)
         let engine = ClientEngine(
-            key: key,
-            configuration: CoreConfiguration(endpoint, options: options),
+            endpoint: Endpoint(key: key, options: options, proxies: environment.proxies),
             options: options,
             environment: environment
         )
-        connection = PusherConnection(engine: engine, key: key, url: endpoint.url, options: options)
+        connection = PusherConnection(engine: engine, options: options)
         user = PusherUser(engine: engine)
     }
 
@@ -81,8 +86,9 @@ public final class Pusher: Sendable {
     /// Connects, and stays connected until ``disconnect()``: lost connections are made again, and their channels
     /// subscribed again.
     ///
-    /// Returns at once, when the state is ``ConnectionState/connecting``, unless the options cannot be used. While connected or connecting it does nothing;
-    /// while the client waits before another attempt, that attempt is made now.
+    /// Returns at once, when the state is ``ConnectionState/connecting``, unless the options cannot be used. While
+    /// connected or connecting it does nothing; while the client waits before another attempt, that attempt is made
+    /// now.
     public func connect() { connection.connect() }
 
     /// Disconnects, in whatever state the client is. Returns at once; nothing is tried any more.
@@ -95,8 +101,8 @@ public final class Pusher: Sendable {
     /// Signs the user in, now or as soon as there is a connection, and again after each loss: see
     /// ``PusherClientOptions/userAuthMethod``. Where the user is signed in already it does nothing.
     ///
-    /// What goes wrong is reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome, use
-    /// ``signedIn()``; to be nobody again, ``signOut()``.
+    /// What goes wrong is reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome,
+    /// use ``signedIn()``; to be nobody again, ``signOut()``.
     public func signIn() {
         engine.step { state, now in state.machine.signIn(now: now, into: &state.pending) }
     }

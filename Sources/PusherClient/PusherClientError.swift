@@ -60,6 +60,10 @@ extension PusherClientError.Code {
     public static let tlsFailed = Self(rawValue: "tlsFailed")
     /// The server's public key is none of ``TLSOptions/pins``; the message says which it is.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
+    /// The proxy cannot be used as it is given, or not for that server; the message says why.
+    public static let invalidProxy = Self(rawValue: "invalidProxy")
+    /// The proxy was not reached, or made no connection to the server; the message says which, and why.
+    public static let proxyFailed = Self(rawValue: "proxyFailed")
     /// The server did not answer the WebSocket upgrade as it must.
     public static let upgradeFailed = Self(rawValue: "upgradeFailed")
     /// The attempt to connect took longer than ``PusherClientOptions/Timeouts-swift.struct/connectionAttempt``.
@@ -124,6 +128,9 @@ extension PusherClientError.Code {
     /// The server did not answer the sign-in in time.
     public static let signInTimedOut = Self(rawValue: "signInTimedOut")
 
+    /// A ``PayloadTransformer`` threw the error that is the cause; the description does not show it.
+    public static let payloadTransformerFailed = Self(rawValue: "payloadTransformerFailed")
+
     /// A consumer was too slow, and events were dropped.
     public static let eventsDropped = Self(rawValue: "eventsDropped")
 }
@@ -155,12 +162,25 @@ extension PusherClientError: CustomStringConvertible {
         if let channelName, !message.contains(channelName) { text += " (channel \(channelName))" }
         if let serverCode { text += " (server code \(serverCode))" }
         // A cause of this package's own is mostly told in the message.
-        if let cause, !message.hasSuffix(Self.message(of: cause)) { text += " [\(cause)]" }
+        if let cause, code != .payloadTransformerFailed, !message.hasSuffix(Self.message(of: cause)) {
+            text += " [\(cause)]"
+        }
         return text
     }
 }
 
 extension PusherClientError {
+    /// For what a transformer of the user threw. Its text is not repeated, here or by ``description``: nobody knows
+    /// what is in it.
+    static func transformerThrew(_ error: any Error, _ what: String, _ channelName: String) -> Self {
+        PusherClientError(
+            .payloadTransformerFailed,
+            "\(what): the payload transformer threw an error of type \(type(of: error)); it is the cause of this one",
+            channelName: channelName,
+            cause: error
+        )
+    }
+
     private static func message(of cause: any Error) -> String {
         switch cause {
         case let error as PusherClientError: error.message

@@ -11,9 +11,10 @@ extension PusherConnection {
     ///
     /// - Parameters:
     ///   - event: The event's name.
-    ///   - data: The data: anything that `JSONSerialization` takes, a string or a number among it, or an `Encodable` value.
-    ///   - channel: The channel of a client event: it is triggered there, and the name has to begin with `client-`. Nil,
-    ///     the default, for a message that belongs to no channel.
+    ///   - data: The data: anything that `JSONSerialization` takes, a string or a number among it, or an `Encodable`
+    ///     value.
+    ///   - channel: The channel of a client event: it is triggered there, and the name has to begin with `client-`.
+    ///     Nil, the default, for a message that belongs to no channel.
     public func sendEvent(event: String, data: Any, channel: PusherChannel? = nil) {
         if let channel { return channel.trigger(eventName: event, data: data) }
         let message = Result { () throws(PusherClientError) in try makeMessage(event, data) }

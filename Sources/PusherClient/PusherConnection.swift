@@ -6,19 +6,20 @@ public import Foundation
 public final class PusherConnection: Sendable {
     let engine: ClientEngine
     /// The app key.
-    public let key: String
+    public var key: String { engine.read { $0.endpoint.key } }
+    /// The server: that of the options, until ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` names
+    /// another.
+    public var endpoint: PusherEndpoint { engine.read { $0.endpoint.server } }
     /// The URL that is connected to. A server that demands TLS (close code 4000) is connected to over TLS afterwards.
-    public let url: String
+    public var url: String { engine.read { $0.endpoint.url } }
     /// The options that the client was made with.
     public let options: PusherClientOptions
     /// The channels that the application is subscribed to, or wants to be.
     public let channels: PusherChannels
     private let everyEvent: GlobalChannel
 
-    init(engine: ClientEngine, key: String, url: String, options: PusherClientOptions) {
+    init(engine: ClientEngine, options: PusherClientOptions) {
         self.engine = engine
-        self.key = key
-        self.url = url
         self.options = options
         channels = PusherChannels(engine: engine)
         everyEvent = GlobalChannel(engine: engine)
@@ -40,12 +41,13 @@ public final class PusherConnection: Sendable {
     public var connectionState: ConnectionState { engine.read { $0.machine.connectionState } }
 
     /// The state of the connection, with reasons and times.
-    public var status: ConnectionStatus { engine.read { $0.machine.status } }
+    public var status: ConnectionStatus { engine.status }
 
     /// The id that the server gave the connection; nil while there is none.
     public var socketId: String? { engine.read { $0.machine.socketID } }
 
-    /// Attempts to reconnect since the client was last connected. ``connect()`` begins anew where nothing was under way.
+    /// Attempts to reconnect since the client was last connected. ``connect()`` begins anew where nothing was under
+    /// way.
     ///
     /// Where it is set, to something from 0 to a million, the waits and ``reconnectAttemptsMax`` go on from there.
     public var reconnectAttempts: Int {
@@ -53,16 +55,16 @@ public final class PusherConnection: Sendable {
         set { engine.update { $0.machine.connection.countAttempts(from: newValue) } }
     }
 
-    /// The most attempts to reconnect that may fail one after the other; nil, the default, for no end. Each connection begins
-    /// the count anew. Takes effect at the next loss.
+    /// The most attempts to reconnect that may fail one after the other; nil, the default, for no end. Each connection
+    /// begins the count anew. Takes effect at the next loss.
     public var reconnectAttemptsMax: Int? {
         get { engine.read { $0.machine.configuration.maximumRetries } }
         set { engine.update { $0.machine.configuration.maximumRetries = newValue } }
     }
 
-    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil for no bound but the policy's
-    /// own. Default: 120, or nil where the options name another policy than the default one. Negative values are
-    /// ignored. Takes effect at the next loss.
+    /// The longest wait before an attempt, in seconds, whatever the retry policy says; nil for no bound but the
+    /// policy's own. Default: 120, or nil where the options name another policy than the default one. Negative values
+    /// are ignored. Takes effect at the next loss.
     public var maxReconnectGapInSeconds: Double? {
         get { engine.read { $0.machine.configuration.maximumRetryDelay?.timeInterval } }
         set {

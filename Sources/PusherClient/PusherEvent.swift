@@ -13,12 +13,38 @@ public final class PusherEvent: Sendable {
     /// The user who sent it: for client events on presence channels.
     public let userId: String?
     /// Why the channel could not be subscribed: for the event `pusher:subscription_error`, else nil.
-    public let subscriptionError: SubscriptionError?
+    public var subscriptionError: SubscriptionError? {
+        guard case .subscription(let error)? = failure else { return nil }
+        return error
+    }
+    private let failure: Failure?
     private let isDataEncodedOnce: Bool
     private let unknownKeysText: String?
 
-    init(_ envelope: Envelope, subscriptionError: SubscriptionError? = nil) {
-        self.subscriptionError = subscriptionError
+    /// Out of line: it is large, and hardly any event has one.
+    private indirect enum Failure: Sendable {
+        case subscription(SubscriptionError)
+    }
+
+    /// Makes an event that came from nowhere: for tests of code that handles events.
+    ///
+    /// - Parameters:
+    ///   - eventName: The event's name.
+    ///   - channelName: The channel. Default: none.
+    ///   - data: The data, as a publisher's string. Default: none.
+    ///   - userId: The user who sent it. Default: none.
+    public convenience init(
+        eventName: String,
+        channelName: String? = nil,
+        data: String? = nil,
+        userId: String? = nil
+    ) {
+        let payload = data.map { Envelope.Payload.string($0) } ?? .none
+        self.init(Envelope(event: eventName, channel: channelName, data: payload, userID: userId))
+    }
+
+    init(_ envelope: consuming Envelope, subscriptionError: SubscriptionError? = nil) {
+        failure = subscriptionError.map { .subscription($0) }
         eventName = envelope.event
         channelName = envelope.channel
         data = envelope.data.text
@@ -27,10 +53,24 @@ public final class PusherEvent: Sendable {
         if case .json = envelope.data { isDataEncodedOnce = true } else { isDataEncodedOnce = false }
     }
 
+    /// The message that the event was.
+    var envelope: Envelope {
+        let payload: Envelope.Payload
+        if let data { payload = isDataEncodedOnce ? .json(data) : .string(data) } else { payload = .none }
+        return Envelope(
+            event: eventName,
+            channel: channelName,
+            data: payload,
+            userID: userId,
+            unknownKeysText: unknownKeysText
+        )
+    }
+
     /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil where the key is missing.
     ///
     /// `"data"` gives the string, or what else the server sent there; of an encrypted event, the decrypted text.
-    /// `"user_id"` gives a string, also where the server sent a number. Keys that the protocol does not know are found too.
+    /// `"user_id"` gives a string, also where the server sent a number. Keys that the protocol does not know are found
+    /// too.
     public func property(withKey key: String) -> Any? {
         switch key {
         case "event": return eventName

@@ -2,9 +2,9 @@ import Foundation
 
 /// Decides how long to wait before the next attempt to connect, or to be authorized.
 ///
-/// It is asked on the client's event loop and must not block. It is not asked where the protocol leaves no choice: after
-/// a close code in 4200–4299 on a connection that held for a second (reconnect at once), after 4000 (over to TLS), and
-/// after codes that refuse the client for good.
+/// It is asked on the client's event loop and must not block. It is not asked where the protocol leaves no choice:
+/// after a close code in 4200–4299 on a connection that held for a second (reconnect at once), after 4000 (over to
+/// TLS), and after codes that refuse the client for good.
 ///
 /// ```swift
 /// struct EveryFiveSeconds: RetryPolicy {
@@ -17,16 +17,16 @@ public protocol RetryPolicy: Sendable {
     /// The time to wait, or nil to give up: the client is then ``ConnectionStatus/disconnected(reason:)``, or the
     /// authorization has failed.
     ///
-    /// A wait shorter than ``RetryContext/minimumDelay`` is made that long, and one before an attempt to connect that is
-    /// longer than ``PusherConnection/maxReconnectGapInSeconds`` is cut to it.
+    /// A wait shorter than ``RetryContext/minimumDelay`` is made that long, and one before an attempt to connect that
+    /// is longer than ``PusherConnection/maxReconnectGapInSeconds`` is cut to it.
     func delay(for context: RetryContext) -> Duration?
 }
 
 /// What a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Hashable, Sendable {
     /// How many attempts were made since the connection last held, for
-    /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``: 0 before the first. For an authorization: how often it
-    /// was asked for again.
+    /// ``PusherClientOptions/Timeouts-swift.struct/backOffReset``: 0 before the first. For an authorization: how often
+    /// it was asked for again.
     public var retryCount: Int
     /// How long there has been no connection, or the authorization has been wanted.
     public var elapsed: Duration

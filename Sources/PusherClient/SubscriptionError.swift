@@ -1,7 +1,7 @@
 public import Foundation
 
-/// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed()``, stands in the event
-/// `pusher:subscription_error` (``PusherEvent/subscriptionError``), and reaches the delegate.
+/// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed()``, stands in the
+/// event `pusher:subscription_error` (``PusherEvent/subscriptionError``), and reaches the delegate.
 public struct SubscriptionError: Error, Sendable {
     /// What went wrong. New kinds may come with new versions: keep a `default` when you switch over them.
     public struct Kind: RawRepresentable, Hashable, Sendable {

@@ -2,10 +2,7 @@ import Foundation
 package import PusherProtocol
 
 /// The `data` of an event on an encrypted channel: `{"nonce":"…","ciphertext":"…"}`, both in base64.
-package struct EncryptedEvent {
-    package let nonce: [UInt8]
-    package let ciphertext: [UInt8]
-
+package enum EncryptedEvent {
     /// Why an event cannot be read.
     package enum Failure: Error, Hashable, Sendable {
         /// It is not what an encrypted event is: another key does not help.
@@ -14,60 +11,36 @@ package struct EncryptedEvent {
         case wrongKey
     }
 
-    package init(_ data: Envelope.Payload) throws(Failure) {
-        guard let text = data.text, let members = Self.members(of: text) else {
+    /// The text of an event that was sealed with this key.
+    package static func open(_ data: Envelope.Payload, with key: SecretKey) throws(Failure) -> String {
+        guard let text = data.text, let members = members(of: text) else {
             throw .malformed("the data is no JSON object with a nonce and a ciphertext")
         }
-        nonce = try Self.bytes(members.nonce, "nonce")
-        ciphertext = try Self.bytes(members.ciphertext, "ciphertext")
+        let nonce = try bytes(members.nonce, "nonce")
+        let box = try bytes(members.ciphertext, "ciphertext")
         guard nonce.count == SecretBox.nonceSize else {
             throw .malformed("the nonce has \(nonce.count) bytes rather than \(SecretBox.nonceSize)")
         }
-        guard ciphertext.count >= SecretBox.tagSize else {
-            throw .malformed("the ciphertext has \(ciphertext.count) bytes; it must have at least \(SecretBox.tagSize)")
+        guard box.count >= SecretBox.tagSize else {
+            throw .malformed("the ciphertext has \(box.count) bytes; it must have at least \(SecretBox.tagSize)")
         }
-    }
-
-    /// The two members, as far as they are strings; nil where the text is no object. In one pass: this is done for each
-    /// event.
-    private static func members(of text: String) -> (nonce: String?, ciphertext: String?)? {
-        let bytes = ContiguousArray(text.utf8)
-        let span = bytes.span
-        var scanner = JSONScanner()
-        var members: (nonce: String?, ciphertext: String?) = (nil, nil)
-        scanner.skipWhitespace(span)
-        guard scanner.peek(span) == UInt8(ascii: "{") else { return nil }
-        scanner.advance()
-        do {
-            var isFirst = true
-            while let key = try scanner.nextKey(span, isFirst: &isFirst) {
-                let name = String(unescaping: span, key)
-                guard name == "nonce" || name == "ciphertext" else {
-                    try scanner.skipValue(span)
-                    continue
-                }
-                var value: String?
-                if scanner.peek(span) == UInt8(ascii: "\"") {
-                    value = String(unescaping: span, try scanner.scanString(span))
-                } else {
-                    try scanner.skipValue(span)
-                }
-                if name == "nonce" { members.nonce = value } else { members.ciphertext = value }
+        let size = box.count - SecretBox.tagSize
+        var failure: Failure?
+        // Into the memory of the string: nothing is copied after it was decrypted.
+        let message = String(unsafeUninitializedCapacity: size) { memory in
+            let message = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(memory)[..<size])
+            let isOpen = box.withUnsafeBytes { box in
+                nonce.withUnsafeBytes { SecretBox.open(box, nonce: $0, key: key, into: message) }
             }
-            try scanner.expectEnd(span)
-        } catch {
-            return nil
+            if !isOpen {
+                failure = .wrongKey
+            } else if !UnsafeRawBufferPointer(message).isUTF8 {
+                failure = .malformed("the decrypted data is not UTF-8")
+            }
+            return failure == nil ? size : 0
         }
-        return members
-    }
-
-    /// The text of an event that was sealed with this key.
-    package func open(with key: SecretKey) throws(Failure) -> String {
-        guard let bytes = SecretBox.open(ciphertext, nonce: nonce, key: key) else { throw .wrongKey }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw .malformed("the decrypted data is not UTF-8")
-        }
-        return text
+        if let failure { throw failure }
+        return message
     }
 
     /// The `data` of an event, sealed with a fresh nonce.
@@ -77,9 +50,43 @@ package struct EncryptedEvent {
         return #"{"nonce":"\#(Data(nonce).base64EncodedString())","ciphertext":"\#(Data(box).base64EncodedString())"}"#
     }
 
-    private static func bytes(_ text: String?, _ name: String) throws(Failure) -> [UInt8] {
+    // MARK: The object
+
+    private struct Members {
+        var nonce: String?
+        var ciphertext: String?
+    }
+
+    /// The two members, as far as they are strings; nil where the text is no object. In one pass, and without a copy of
+    /// the whole text: this is done for each event.
+    private static func members(of text: String) -> Members? {
+        var text = text
+        return text.withUTF8 { try? members(of: $0.span) }
+    }
+
+    private static func members(of bytes: Span<UInt8>) throws(EnvelopeError) -> Members? {
+        var scanner = JSONScanner()
+        scanner.skipWhitespace(bytes)
+        guard scanner.peek(bytes) == UInt8(ascii: "{") else { return nil }
+        scanner.advance()
+        var members = Members()
+        var isFirst = true
+        while let key = try scanner.nextKey(bytes, isFirst: &isFirst) {
+            if key.stands(for: "nonce", in: bytes) {
+                members.nonce = try scanner.readStringValue(bytes)
+            } else if key.stands(for: "ciphertext", in: bytes) {
+                members.ciphertext = try scanner.readStringValue(bytes)
+            } else {
+                try scanner.skipValue(bytes)
+            }
+        }
+        try scanner.expectEnd(bytes)
+        return members
+    }
+
+    private static func bytes(_ text: String?, _ name: String) throws(Failure) -> Data {
         guard let text else { throw .malformed("the \(name) is missing, or no string") }
         guard let bytes = Data(base64Encoded: text) else { throw .malformed("the \(name) is not base64") }
-        return Array(bytes)
+        return bytes
     }
 }

@@ -17,12 +17,30 @@ package enum SecretBox {
 
     /// The message; nil where the box was not made with this key and nonce, was changed, or has a wrong length.
     package static func open(_ box: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
-        guard nonce.count == nonceSize, box.count >= tagSize else { return nil }
+        guard box.count >= tagSize else { return nil }
         var message = [UInt8](repeating: 0, count: box.count - tagSize)
-        let isOpen = key.withBytes { key in
-            crypto_secretbox_open_easy(&message, box, UInt64(box.count), nonce, key) == 0
+        let isOpen = message.withUnsafeMutableBytes { message in
+            box.withUnsafeBytes { box in nonce.withUnsafeBytes { open(box, nonce: $0, key: key, into: message) } }
         }
-        return isOpen == true ? message : nil
+        return isOpen ? message : nil
+    }
+
+    /// The same, into memory that has room for the message.
+    static func open(
+        _ box: UnsafeRawBufferPointer,
+        nonce: UnsafeRawBufferPointer,
+        key: SecretKey,
+        into message: UnsafeMutableRawBufferPointer
+    ) -> Bool {
+        guard let start = box.assumingMemoryBound(to: UInt8.self).baseAddress, box.count >= tagSize,
+            let nonceStart = nonce.assumingMemoryBound(to: UInt8.self).baseAddress, nonce.count == nonceSize,
+            message.count >= box.count - tagSize
+        else { return false }
+        let target = message.assumingMemoryBound(to: UInt8.self).baseAddress
+        let isOpen = key.withBytes { key in
+            crypto_secretbox_open_easy(target, start, UInt64(box.count), nonceStart, key) == 0
+        }
+        return isOpen == true
     }
 
     /// A nonce that was never used before.

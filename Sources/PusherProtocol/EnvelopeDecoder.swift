@@ -43,8 +43,8 @@ extension Envelope {
         scanner.advance()
         while let key = try scanner.nextKey(bytes, isFirst: &isFirst) {
             switch Key(key, in: bytes) {
-            case .event: event = try scanner.string(bytes)
-            case .channel: channel = try scanner.string(bytes)
+            case .event: event = try scanner.readStringValue(bytes)
+            case .channel: channel = try scanner.readStringValue(bytes)
             case .userID: userID = try scanner.identifier(bytes)
             case .data: data = try scanner.payload(bytes)
             case nil:
@@ -72,42 +72,44 @@ extension Envelope {
     private enum Key {
         case event, channel, data, userID
 
-        /// Compares bytes; a key that is written with escapes is as good as unknown to every server, but is decoded.
         init?(_ key: JSONScanner.StringToken, in bytes: Span<UInt8>) {
-            guard !key.hasEscapes else {
-                switch String(unescaping: bytes, key) {
-                case "event": self = .event
-                case "channel": self = .channel
-                case "data": self = .data
-                case "user_id": self = .userID
-                default: return nil
-                }
-                return
-            }
-            switch key.range.count {
-            case 4 where bytes.matches("data", at: key.range.lowerBound): self = .data
-            case 5 where bytes.matches("event", at: key.range.lowerBound): self = .event
-            case 7 where bytes.matches("channel", at: key.range.lowerBound): self = .channel
-            case 7 where bytes.matches("user_id", at: key.range.lowerBound): self = .userID
-            default: return nil
+            if key.stands(for: "data", in: bytes) {
+                self = .data
+            } else if key.stands(for: "event", in: bytes) {
+                self = .event
+            } else if key.stands(for: "channel", in: bytes) {
+                self = .channel
+            } else if key.stands(for: "user_id", in: bytes) {
+                self = .userID
+            } else {
+                return nil
             }
         }
     }
 }
 
+extension JSONScanner.StringToken {
+    /// Compares bytes. A key that is written with escapes is as good as unknown to every server, but is decoded.
+    @inline(__always)
+    package func stands(for text: StaticString, in bytes: Span<UInt8>) -> Bool {
+        guard !hasEscapes else { return String(unescaping: bytes, self) == text.description }
+        return range.count == text.utf8CodeUnitCount && bytes.matches(text, at: range.lowerBound)
+    }
+}
+
 extension JSONScanner {
     /// The string that starts here; nil, having skipped it, where the value is something else.
-    fileprivate mutating func string(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String? {
+    package mutating func readStringValue(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String? {
         guard peek(bytes) == UInt8(ascii: "\"") else {
             try skipValue(bytes)
             return nil
         }
-        return String(unescaping: bytes, try scanString(bytes))
+        return try readString(bytes)
     }
 
     fileprivate mutating func identifier(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String? {
         guard let first = peek(bytes), first == UInt8(ascii: "-") || (0x30...0x39).contains(first) else {
-            return try string(bytes)
+            return try readStringValue(bytes)
         }
         let start = offset
         try skipValue(bytes)
@@ -117,7 +119,7 @@ extension JSONScanner {
     fileprivate mutating func payload(_ bytes: Span<UInt8>) throws(EnvelopeError) -> Envelope.Payload {
         switch peek(bytes) {
         case UInt8(ascii: "\""):
-            return .string(String(unescaping: bytes, try scanString(bytes)))
+            return .string(try readString(bytes))
         case UInt8(ascii: "n"):
             try skipValue(bytes)
             return .none

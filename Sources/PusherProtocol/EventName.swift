@@ -44,8 +44,8 @@ package enum EventName {
     /// True for `client-…`, which a client may send.
     package static func isClientEvent(_ name: String) -> Bool { name.utf8.starts(with: "client-".utf8) }
 
-    /// True for every name of the protocol's own; one look at the first bytes decides for the rest.
+    /// True for every name of the protocol's own; one look at the first byte decides for most others.
     package static func isProtocolEvent(_ name: String) -> Bool {
-        name.utf8.starts(with: "pusher".utf8) && (isPusherEvent(name) || isInternalEvent(name))
+        name.utf8.first == UInt8(ascii: "p") && (isPusherEvent(name) || isInternalEvent(name))
     }
 }

@@ -10,6 +10,12 @@ package struct JSONScanner: Sendable {
 
     package init(maximumDepth: Int = Self.maximumDepth) { self.maximumDepth = maximumDepth }
 
+    /// Stands in the middle of bytes.
+    init(at offset: Int) {
+        self.init()
+        self.offset = offset
+    }
+
     /// A string's bytes between its quotes.
     package struct StringToken: Sendable {
         package var range: Range<Int>
@@ -23,6 +29,8 @@ package struct JSONScanner: Sendable {
     }
 
     package mutating func advance() { offset += 1 }
+
+    mutating func moveTo(_ offset: Int) { self.offset = offset }
 
     package mutating func skipWhitespace(_ bytes: Span<UInt8>) {
         while offset < bytes.count {
@@ -145,19 +153,16 @@ package struct JSONScanner: Sendable {
         try expect(UInt8(ascii: "\""), bytes)
         let start = offset
         var hasEscapes = false
-        var index = offset
+        var index = bytes.endOfRun(from: start)
         while index < bytes.count {
-            let byte = bytes[index]
-            if byte == UInt8(ascii: "\"") {
+            switch bytes[index] {
+            case UInt8(ascii: "\""):
                 offset = index + 1
                 return StringToken(range: start..<index, hasEscapes: hasEscapes)
-            }
-            if byte == UInt8(ascii: "\\") {
+            case UInt8(ascii: "\\"):
                 hasEscapes = true
-                index += try escapeLength(bytes, at: index)
-            } else if byte >= 0x20 {
-                index += 1
-            } else {
+                index = bytes.endOfRun(from: index + (try escapeLength(bytes, at: index)))
+            default:
                 throw .malformed(offset: index)
             }
         }

@@ -1,5 +1,6 @@
 extension Span<UInt8> {
     /// True where exactly these bytes stand at the offset.
+    @inline(__always)
     func matches(_ text: StaticString, at offset: Int) -> Bool {
         let length = text.utf8CodeUnitCount
         guard offset >= 0, offset + length <= count else { return false }
@@ -41,53 +42,35 @@ extension String {
             self.init(copying: bytes, token.range)
             return
         }
-        // An escape is never shorter than what it stands for, so the range's length is enough.
-        self.init(unsafeUninitializedCapacity: token.range.count) { buffer in
-            var count = 0
-            var index = token.range.lowerBound
-            while index < token.range.upperBound {
-                let byte = bytes[index]
-                if byte != UInt8(ascii: "\\") {
-                    buffer[count] = byte
-                    count += 1
-                    index += 1
-                } else if let simple = Self.byte(forEscape: bytes[index + 1]) {
-                    buffer[count] = simple
-                    count += 1
-                    index += 2
-                } else {
-                    let (scalar, length) = Self.scalar(bytes, at: index, before: token.range.upperBound)
-                    index += length
-                    for unit in UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter {
-                        buffer[count] = unit
-                        count += 1
-                    }
-                }
+        var scanner = JSONScanner(at: token.range.lowerBound - 1)
+        // It was scanned before, so it has no error.
+        self = (try? scanner.readString(bytes)) ?? ""
+    }
+}
+
+extension JSONScanner {
+    /// The string that starts here. One pass over its bytes finds its end, checks its escapes and writes what they
+    /// stand for.
+    package mutating func readString(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String {
+        guard peek(bytes) == UInt8(ascii: "\"") else { throw .malformed(offset: offset) }
+        let start = offset + 1
+        let end = bytes.endOfRun(from: start)
+        guard end < bytes.count, bytes[end] != UInt8(ascii: "\"") else {
+            guard end < bytes.count else { throw .malformed(offset: end) }
+            moveTo(end + 1)
+            return String(copying: bytes, start..<end)
+        }
+        var unescaping = JSONStringUnescaping()
+        // An escape is never shorter than what it stands for, so what is left of the bytes is enough.
+        let capacity = bytes.count - start + JSONStringUnescaping.slack
+        let text = bytes.withUnsafeBytes { source in
+            String(unsafeUninitializedCapacity: capacity) { target in
+                unescaping.unescape(source, from: start, into: UnsafeMutableRawBufferPointer(target))
+                return unescaping.count
             }
-            return count
         }
-    }
-
-    private static func byte(forEscape byte: UInt8) -> UInt8? {
-        switch byte {
-        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): byte
-        case UInt8(ascii: "b"): 0x08
-        case UInt8(ascii: "f"): 0x0C
-        case UInt8(ascii: "n"): 0x0A
-        case UInt8(ascii: "r"): 0x0D
-        case UInt8(ascii: "t"): 0x09
-        default: nil
-        }
-    }
-
-    /// The scalar that a `\uXXXX`, or a pair of them, stands for, and the bytes it takes.
-    private static func scalar(_ bytes: Span<UInt8>, at index: Int, before end: Int) -> (Unicode.Scalar, Int) {
-        guard let first = bytes.hexadecimalCodeUnit(at: index + 2) else { return ("\u{FFFD}", 6) }
-        if let scalar = Unicode.Scalar(first) { return (scalar, 6) }
-        guard UTF16.isLeadSurrogate(first), index + 12 <= end, bytes.matches("\\u", at: index + 6),
-            let second = bytes.hexadecimalCodeUnit(at: index + 8), UTF16.isTrailSurrogate(second)
-        else { return ("\u{FFFD}", 6) }
-        let value = 0x10000 + (UInt32(first) - 0xD800) << 10 + (UInt32(second) - 0xDC00)
-        return (Unicode.Scalar(value) ?? "\u{FFFD}", 12)
+        if let offset = unescaping.malformedOffset { throw .malformed(offset: offset) }
+        moveTo(unescaping.end + 1)
+        return text
     }
 }

@@ -11,7 +11,8 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The deepest nesting that is decoded. The decoder calls itself for each level, and some threads have a small stack.
+    /// The deepest nesting that is decoded. The decoder calls itself for each level, and some threads have a small
+    /// stack.
     package static let maximumDepth = 32
 
     /// Nil where the text is not JSON, or nested deeper than ``maximumDepth``.

@@ -57,7 +57,8 @@ extension PusherTestServer {
 
     // MARK: Keys
 
-    /// What a backend answers to a client that wants to subscribe, also where ``Options/authorizeChannel`` would refuse.
+    /// What a backend answers to a client that wants to subscribe, also where ``Options/authorizeChannel`` would
+    /// refuse.
     ///
     /// - Parameters:
     ///   - socketID: the client's connection.

@@ -4,8 +4,8 @@ import PusherEncryption
 
 /// A server that speaks the Pusher Channels protocol, made to test clients with.
 ///
-/// It listens on this machine only, accepts WebSocket connections (`ws`, or `wss` with a certificate of yours), the REST
-/// API and a backend's authorization endpoints (`/pusher/auth`, `/pusher/user-auth`) on the same port, records
+/// It listens on this machine only, accepts WebSocket connections (`ws`, or `wss` with a certificate of yours), the
+/// REST API and a backend's authorization endpoints (`/pusher/auth`, `/pusher/user-auth`) on the same port, records
 /// everything that it receives and does, and misbehaves on demand.
 ///
 /// ```swift

@@ -12,8 +12,8 @@ struct EncryptedEventTests {
     func published(_ vector: Vectors.Box) throws {
         let data = #"{"nonce": "\#(vector.nonce)", "ciphertext": "\#(vector.ciphertext)"}"#
         let key = try #require(SecretKey(base64: vector.key))
-        #expect(try EncryptedEvent(.string(data)).open(with: key) == vector.plaintext)
-        #expect(try EncryptedEvent(.json(data)).open(with: key) == vector.plaintext)
+        #expect(try EncryptedEvent.open(.string(data), with: key) == vector.plaintext)
+        #expect(try EncryptedEvent.open(.json(data), with: key) == vector.plaintext)
     }
 
     @Test(
@@ -24,7 +24,7 @@ struct EncryptedEventTests {
         let key = try #require(Self.key)
         let data = try #require(EncryptedEvent.seal(text, with: key))
         #expect(data != EncryptedEvent.seal(text, with: key))
-        #expect(try EncryptedEvent(.string(data)).open(with: key) == text)
+        #expect(try EncryptedEvent.open(.string(data), with: key) == text)
     }
 
     @Test(
@@ -47,9 +47,10 @@ struct EncryptedEventTests {
             ),
         ]
     )
-    func malformed(data: String, why: String) {
+    func malformed(data: String, why: String) throws {
+        let key = try #require(Self.key)
         #expect {
-            try EncryptedEvent(.string(data))
+            try EncryptedEvent.open(.string(data), with: key)
         } throws: { error in
             guard case .malformed(let text)? = error as? EncryptedEvent.Failure else { return false }
             return text.contains(why)
@@ -57,15 +58,16 @@ struct EncryptedEventTests {
     }
 
     @Test("an event without data is malformed")
-    func noData() {
-        #expect(throws: EncryptedEvent.Failure.self) { try EncryptedEvent(.none) }
+    func noData() throws {
+        let key = try #require(Self.key)
+        #expect(throws: EncryptedEvent.Failure.self) { try EncryptedEvent.open(.none, with: key) }
     }
 
     @Test("another key, or a changed event, is a wrong key", arguments: Vectors.unopenable)
     func wrongKey(_ vector: Vectors.Box) throws {
         let data = #"{"nonce":"\#(vector.nonce)","ciphertext":"\#(vector.ciphertext)"}"#
         let key = try #require(SecretKey(base64: vector.key))
-        #expect(throws: EncryptedEvent.Failure.wrongKey) { try EncryptedEvent(.string(data)).open(with: key) }
+        #expect(throws: EncryptedEvent.Failure.wrongKey) { try EncryptedEvent.open(.string(data), with: key) }
     }
 
     @Test("text that is not UTF-8 is malformed, and another key would not help")
@@ -76,7 +78,7 @@ struct EncryptedEventTests {
             let box = Data(try #require(SecretBox.seal(bytes, nonce: nonce, key: key))).base64EncodedString()
             let data = #"{"nonce":"\#(Data(nonce).base64EncodedString())","ciphertext":"\#(box)"}"#
             #expect(throws: EncryptedEvent.Failure.malformed("the decrypted data is not UTF-8")) {
-                try EncryptedEvent(.string(data)).open(with: key)
+                try EncryptedEvent.open(.string(data), with: key)
             }
         }
     }
@@ -99,7 +101,7 @@ struct EncryptedEventTests {
         let text = String(decoding: bytes, as: UTF8.self)
         do {
             // A change between the members, like a space, does no harm.
-            #expect(try EncryptedEvent(.string(text)).open(with: key) == #"{"a":1}"#)
+            #expect(try EncryptedEvent.open(.string(text), with: key) == #"{"a":1}"#)
         } catch {
             if case .malformed(let why) = error { #expect(!why.isEmpty) }
         }

@@ -18,7 +18,8 @@ struct SubscribingProgramTests {
         let server = try await run(channelNames: names) {
             .authRequestBuilder(authRequestBuilder: AuthRequestBuilder(url: $0.authEndpoint))
         }
-        #expect(server.authorizationRequests.count == names.count)
+        // One that a slow machine leaves waiting for ten seconds is made again.
+        #expect(Set(server.authorizationRequests.map(\.bodyText)).count == names.count)
         #expect(server.authorizationRequests.allSatisfy { $0.header("Authorization") == "myToken" })
     }
 

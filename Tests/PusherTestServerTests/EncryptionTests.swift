@@ -59,7 +59,7 @@ struct EncryptionTests {
                 continue
             }
             let key = try #require(setup.key(channel))
-            #expect(try EncryptedEvent(message.data).open(with: key) == data)
+            #expect(try EncryptedEvent.open(message.data, with: key) == data)
         }
     }
 
@@ -68,7 +68,7 @@ struct EncryptionTests {
         let setup = Setup()
         let signed = setup.server.publishRequest(event: "e", data: "{}", to: [Self.channel])
         let body = try #require(JSONMembers(parsing: signed.body)?.value("data")?.string)
-        #expect(try EncryptedEvent(.string(body)).open(with: try #require(setup.key(Self.channel))) == "{}")
+        #expect(try EncryptedEvent.open(.string(body), with: try #require(setup.key(Self.channel))) == "{}")
         let raw = SignedRESTRequest(
             method: "POST",
             path: "/apps/1/events",
@@ -95,9 +95,9 @@ struct EncryptionTests {
         }
         let new = try #require(setup.key(Self.channel))
         #expect(old != new)
-        let event = try EncryptedEvent(try #require(messages.first).data)
-        #expect(throws: EncryptedEvent.Failure.wrongKey) { try event.open(with: old) }
-        #expect(try event.open(with: new) == "1")
+        let data = try #require(messages.first).data
+        #expect(throws: EncryptedEvent.Failure.wrongKey) { try EncryptedEvent.open(data, with: old) }
+        #expect(try EncryptedEvent.open(data, with: new) == "1")
     }
 
     @Test("a cached event stays sealed with the key of its time")
@@ -115,7 +115,7 @@ struct EncryptionTests {
             guard case .messageSent(let text) = record.event else { return nil }
             return try? Envelope(decoding: text)
         }.last
-        #expect(try EncryptedEvent(try #require(replayed).data).open(with: old) == "1")
+        #expect(try EncryptedEvent.open(try #require(replayed).data, with: old) == "1")
     }
 
     @Test("a master key that is none", arguments: ["", "x", "AAECAw==", "not base64!"])

@@ -194,11 +194,11 @@ struct ListenerTests {
 
     @Test("TLS")
     func tls() async throws {
-        let certificate = try TestCertificate()
+        let certificates = try TestCertificates()
         var options = Options()
-        options.tls = certificate.tls
+        options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
         try await PusherTestServer.withServer(options: options) { server in
-            let client = try await SocketClient.connect(to: server, trusting: certificate.certificatePEM)
+            let client = try await SocketClient.connect(to: server, trusting: certificates.rootPEM)
             _ = try await client.socketID()
             client.send(Envelope.ping.jsonText)
             #expect(await client.next() == .text(Dialect.pusher.pong))

@@ -1,7 +1,7 @@
 /// Answers authorization requests, and says why where it cannot.
 public protocol AsyncAuthorizer: Authorizer {
-    /// The authorization of one channel. Asked once for each try; its task is cancelled when nobody waits for the answer
-    /// any more.
+    /// The authorization of one channel. Asked once for each try; its task is cancelled when nobody waits for the
+    /// answer any more.
     ///
     /// - Throws: An ``AuthorizationError`` to say what the backend answered and whether asking again can help. Anything
     ///   else becomes the cause of an error that is not asked about again.

@@ -25,7 +25,8 @@ public struct AuthEndpoint: Sendable {
 
     /// The address: an `http` or `https` URL.
     public var url: String
-    /// The HTTP method, in any case. `GET` puts the form into the query, every other one into the body. Default: `POST`.
+    /// The HTTP method, in any case. `GET` puts the form into the query, every other one into the body. Default:
+    /// `POST`.
     public var method: String
     /// Header fields of each request. They stand before the client's own `Accept` and `Content-Type`. Default: none.
     public var headers: [String: String]
@@ -36,11 +37,11 @@ public struct AuthEndpoint: Sendable {
     /// Gives more parameters, which replace those of ``parameters`` that have the same name. Default: none.
     public var parametersProvider: ParametersProvider?
     /// How long one request may take, redirects included, and the providers not; zero or less fails at once. Nil, or
-    /// longer than ``PusherClientOptions/Timeouts-swift.struct/authorization``, has no effect: that is for the whole try,
-    /// providers included. Default: nil.
+    /// longer than ``PusherClientOptions/Timeouts-swift.struct/authorization``, has no effect: that is for the whole
+    /// try, providers included. Default: nil.
     public var timeout: Duration?
-    /// Whether one request asks for several channels: `channel_name[]` stands in it for each, and the answer is keyed by
-    /// channel, `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend has to know this form. It does not
+    /// Whether one request asks for several channels: `channel_name[]` stands in it for each, and the answer is keyed
+    /// by channel, `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend has to know this form. It does not
     /// concern the sign-in of users. Default: false.
     public var isBatching: Bool
     /// The most channels of one request, where ``isBatching`` is true; less than 1 counts as 1. Default: 100.

@@ -19,8 +19,8 @@ public enum AuthMethod: Sendable {
     case authRequestBuilder(authRequestBuilder: any AuthRequestBuilderProtocol)
     /// Answers that you give.
     case authorizer(authorizer: any Authorizer)
-    /// Signatures made here, with the secret of the app: for tests and for servers. Whoever has an app in hand that holds
-    /// the secret can read it.
+    /// Signatures made here, with the secret of the app: for tests and for servers. Whoever has an app in hand that
+    /// holds the secret can read it.
     case inline(secret: String)
     /// None: only public channels can be subscribed, and those that are given a ``PusherAuth``.
     case noMethod

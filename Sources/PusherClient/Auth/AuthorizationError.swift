@@ -2,9 +2,9 @@ public import Foundation
 
 /// Why an authorization of a channel, or of the user, could not be had.
 ///
-/// It is the cause of a ``SubscriptionError``, or of what ``Pusher/signedIn()`` throws. An ``AsyncAuthorizer`` of your own
-/// may throw it, to say what the backend answered and whether asking again can help; whatever else it throws becomes the
-/// cause of one of kind ``Kind-swift.struct/authorizerFailed``.
+/// It is the cause of a ``SubscriptionError``, or of what ``Pusher/signedIn()`` throws. An ``AsyncAuthorizer`` of your
+/// own may throw it, to say what the backend answered and whether asking again can help; whatever else it throws
+/// becomes the cause of one of kind ``Kind-swift.struct/authorizerFailed``.
 public struct AuthorizationError: Error, Sendable {
     /// What went wrong. New kinds may come with new versions: keep a `default` when you switch over them.
     public struct Kind: RawRepresentable, Hashable, Sendable {
@@ -34,8 +34,8 @@ public struct AuthorizationError: Error, Sendable {
     public enum Recovery: Hashable, Sendable {
         /// It would be of no use.
         case none
-        /// Once more, at once, whatever the limit of tries: with what the providers then give, an expired token may be a
-        /// fresh one.
+        /// Once more, at once, whatever the limit of tries: with what the providers then give, an expired token may be
+        /// a fresh one.
         case askOnceMore
         /// After what ``PusherClientOptions/authorizationRetryPolicy`` says, but not before this time; within
         /// ``PusherClientOptions/Limits-swift.struct/authorizationTries``.

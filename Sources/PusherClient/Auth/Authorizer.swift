@@ -7,7 +7,8 @@
 /// Answers authorization requests with a completion handler. In new code an ``AsyncAuthorizer`` is simpler, and can say
 /// what went wrong.
 @preconcurrency public protocol Authorizer: Sendable {
-    /// Called once for each try, on a dispatch queue where it may block; for several channels at once, on several threads.
+    /// Called once for each try, on a dispatch queue where it may block; for several channels at once, on several
+    /// threads.
     ///
     /// - Parameters:
     ///   - socketID: The id of the connection. The signature holds for no other.
@@ -28,8 +29,8 @@
     /// queue where it may block; for several channels at once, on several threads.
     ///
     /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used. A `timeoutInterval` can only
-    /// shorten ``PusherClientOptions/Timeouts-swift.struct/authorization``, which is for the whole try; 60 seconds, what
-    /// every `URLRequest` starts with, and zero or less count as none. A body without a `Content-Type` gets
+    /// shorten ``PusherClientOptions/Timeouts-swift.struct/authorization``, which is for the whole try; 60 seconds,
+    /// what every `URLRequest` starts with, and zero or less count as none. A body without a `Content-Type` gets
     /// `application/x-www-form-urlencoded`.
     ///
     /// - Returns: The request, or nil where none can be made: the subscription fails then. The default gives nil.

@@ -2,7 +2,8 @@
 ///
 /// Printing a method shows no secret.
 public enum UserAuthMethod: Sendable {
-    /// Requests to an endpoint of your backend. Providers are asked with an ``AuthEndpoint/Request`` that has no channels.
+    /// Requests to an endpoint of your backend. Providers are asked with an ``AuthEndpoint/Request`` that has no
+    /// channels.
     case endpoint(AuthEndpoint)
     /// Answers that a closure gives. Its task is cancelled when nobody waits for the answer any more. It may throw an
     /// ``AuthorizationError`` to say whether asking again can help.

@@ -10,13 +10,14 @@ public final class EventObservation: Sendable {
 
     deinit { unbind() }
 
-    /// Ends the calls. Called on the queue that runs it, no call begins after it has returned. Calling it again does nothing.
+    /// Ends the calls. Called on the queue that runs it, no call begins after it has returned. Calling it again does
+    /// nothing.
     public func cancel() { unbind() }
 }
 
 extension PusherChannel {
-    /// Calls back for each event of that name on this channel, on the callback queue, until what is returned is cancelled or
-    /// released.
+    /// Calls back for each event of that name on this channel, on the callback queue, until what is returned is
+    /// cancelled or released.
     ///
     /// ```swift
     /// observation = channel.observe(eventName: "created") { [weak self] event in self?.show(event) }
@@ -33,8 +34,8 @@ extension PusherChannel {
         sinks.observation(of: nil, bind(eventCallback: eventCallback))
     }
 
-    /// Calls back with the decoded data of each event of that name, as ``bind(eventName:as:decoder:eventCallback:)`` does, until
-    /// what is returned is cancelled or released.
+    /// Calls back with the decoded data of each event of that name, as ``bind(eventName:as:decoder:eventCallback:)``
+    /// does, until what is returned is cancelled or released.
     public func observe<Value: Decodable & Sendable>(
         eventName: String,
         as type: Value.Type,
@@ -47,8 +48,8 @@ extension PusherChannel {
         )
     }
 
-    /// Calls back on the main actor for each event of that name, as ``bindOnMain(eventName:eventCallback:)`` does, until what is
-    /// returned is cancelled or released.
+    /// Calls back on the main actor for each event of that name, as ``bindOnMain(eventName:eventCallback:)`` does,
+    /// until what is returned is cancelled or released.
     public func observeOnMain(
         eventName: String,
         eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void
@@ -58,8 +59,8 @@ extension PusherChannel {
 }
 
 extension Pusher {
-    /// Calls back for every event on every channel, and for those that belong to none, on the callback queue, until what is
-    /// returned is cancelled or released.
+    /// Calls back for every event on every channel, and for those that belong to none, on the callback queue, until
+    /// what is returned is cancelled or released.
     public func observe(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> EventObservation {
         engine.everyEvent.observation(of: nil, bind(eventCallback: eventCallback))
     }
@@ -70,6 +71,22 @@ extension Pusher {
         eventCallback: @escaping @Sendable (PusherEvent) -> Void
     ) -> EventObservation {
         engine.everyEvent.observation(of: eventName, bind(eventName: eventName, eventCallback: eventCallback))
+    }
+}
+
+extension PusherUser {
+    /// Calls back for each event of that name that is sent to the user, as ``bind(eventName:eventCallback:)`` does,
+    /// until what is returned is cancelled or released.
+    public func observe(
+        eventName: String,
+        eventCallback: @escaping @Sendable (PusherEvent) -> Void
+    ) -> EventObservation {
+        engine.userEvents.observation(of: eventName, bind(eventName: eventName, eventCallback: eventCallback))
+    }
+
+    /// Calls back for every event that is sent to the user, as ``observe(eventName:eventCallback:)`` does.
+    public func observe(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> EventObservation {
+        engine.userEvents.observation(of: nil, bind(eventCallback: eventCallback))
     }
 }
 

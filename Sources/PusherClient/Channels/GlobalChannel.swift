@@ -14,6 +14,9 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
 
     /// The callbacks that are bound to every event, by the id that binding them gave.
     public var globalCallbacks: [String: (PusherEvent) -> Void] {
-        Dictionary(uniqueKeysWithValues: sinks.bindingsToEveryEvent.map { ($0.id, $0.call) })
+        // One by one: a whole array of functions that are Sendable is converted by casts at run time, which can fail.
+        var callbacks: [String: (PusherEvent) -> Void] = [:]
+        for binding in sinks.bindingsToEveryEvent { callbacks[binding.id] = { binding.call($0) } }
+        return callbacks
     }
 }

@@ -11,10 +11,10 @@ extension PusherChannel {
     /// ```
     ///
     /// - Returns: The channel itself.
-    /// - Throws: ``SubscriptionError`` where the name cannot be subscribed, the channel cannot be authorized, the server
-    ///   refuses it or does not answer in time, or the channel is unsubscribed meanwhile; ``PusherClientError`` where the
-    ///   connection ends for good otherwise than by ``Pusher/disconnect()``; `CancellationError` where the task is
-    ///   cancelled, which leaves the subscription as it is.
+    /// - Throws: ``SubscriptionError`` where the name cannot be subscribed, the channel cannot be authorized, the
+    ///   server refuses it or does not answer in time, or the channel is unsubscribed meanwhile; ``PusherClientError``
+    ///   where the connection ends for good otherwise than by ``Pusher/disconnect()``; `CancellationError` where the
+    ///   task is cancelled, which leaves the subscription as it is.
     @discardableResult
     public func subscribed() async throws -> PusherChannel {
         try checkKind()
@@ -24,9 +24,9 @@ extension PusherChannel {
         return self
     }
 
-    /// Every event of the channel from now on, also those that the client itself makes: `pusher:subscription_succeeded`,
-    /// `pusher:subscription_error`, `pusher:subscription_count`, `pusher:member_added`, `pusher:member_removed`. It
-    /// ends when the channel is unsubscribed.
+    /// Every event of the channel from now on, also those that the client itself makes:
+    /// `pusher:subscription_succeeded`, `pusher:subscription_error`, `pusher:subscription_count`,
+    /// `pusher:member_added`, `pusher:member_removed`. It ends when the channel is unsubscribed.
     public var events: EventSequence<PusherEvent> { sinks.makeSequence(nil) }
 
     /// Every event of that name from now on.

@@ -5,9 +5,9 @@ import PusherProtocol
 extension PusherChannel {
     /// Sends an event to the other subscribers, now or as soon as the channel is subscribed.
     ///
-    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait; they go out in order, and not faster
-    /// than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. What cannot be sent is reported to the
-    /// delegate and by ``Pusher/errors``: a name that does not begin with `client-`, a channel that is public or
+    /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait; they go out in order, and not
+    /// faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. What cannot be sent is reported
+    /// to the delegate and by ``Pusher/errors``: a name that does not begin with `client-`, a channel that is public or
     /// encrypted, data that is no JSON or too long, too many that wait. What was sent may be lost with the connection;
     /// ``send(_:data:encoder:)`` says whether it was written.
     ///
@@ -17,22 +17,21 @@ extension PusherChannel {
     ///     value, which is written as `JSONEncoder` does by default: dates as seconds since 2001.
     public func trigger(eventName: String, data: Any) {
         let encoding = engine.options.clientEventEncoding
-        let payload = Result { () throws(PusherClientError) in
-            try check(eventName)
-            return try makePayload(of: eventName) { try ClientEventData.payload(of: data, encoding) }
+        let messages = Result { () throws(PusherClientError) in
+            try makeMessages(eventName) { try ClientEventData.payload(of: data, encoding) }
         }
         engine.step { state, now in
-            switch payload {
-            case .success(let payload):
-                state.machine.trigger(eventName, payload, on: name, id, now: now, into: &state.pending)
+            switch messages {
+            case .success(let messages):
+                state.machine.trigger(messages, on: name, id, now: now, into: &state.pending)
             case .failure(let error):
                 state.pending.append(.report(error))
             }
         }
     }
 
-    /// Sends an event to the other subscribers, and waits until it is written to the socket. The server does not confirm
-    /// client events: that it was written is all that can be known.
+    /// Sends an event to the other subscribers, and waits until it is written to the socket. The server does not
+    /// confirm client events: that it was written is all that can be known.
     ///
     /// ```swift
     /// try await channel.send("client-typing", data: Typing(user: "ada"))
@@ -43,19 +42,18 @@ extension PusherChannel {
     ///   - data: The data, written as JSON.
     ///   - encoder: What writes it.
     /// - Throws: ``PusherClientError`` where the channel is not subscribed at this moment, is public or encrypted, the
-    ///   name does not begin with `client-`, the data cannot be written as JSON or is too long, too many events wait, or
-    ///   the channel is unsubscribed; where the connection is lost before it was written; `CancellationError` where the
-    ///   task is cancelled, which takes an event back that waits.
+    ///   name does not begin with `client-`, the data cannot be written as JSON or is too long, too many events wait,
+    ///   or the channel is unsubscribed; where the connection is lost before it was written; `CancellationError` where
+    ///   the task is cancelled, which takes an event back that waits.
     public func send(
         _ eventName: String,
         data: some Encodable & Sendable,
         encoder: JSONEncoder = JSONEncoder()
     ) async throws {
-        try check(eventName)
         let encoding = engine.options.clientEventEncoding
-        let payload = try makePayload(of: eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
+        let messages = try makeMessages(eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
         _ = try await engine.wait { [name, id] machine, waiter, now, effects in
-            machine.send(eventName, payload, on: name, id, waiter: waiter, now: now, into: &effects)
+            machine.send(messages, on: name, id, waiter: waiter, now: now, into: &effects)
         }
     }
 
@@ -64,7 +62,7 @@ extension PusherChannel {
             throw PusherClientError(
                 .invalidEventName,
                 """
-                \(String(reflecting: String(eventName.prefix(EventName.maximumLength)))) is no name of a client event: it \
+                \(eventName.quoted) is no name of a client event: it \
                 must begin with client- and have at most \(EventName.maximumLength) bytes
                 """,
                 channelName: name
@@ -83,10 +81,12 @@ extension PusherChannel {
         )
     }
 
-    private func makePayload(
-        of eventName: String,
+    /// What goes out for an event.
+    private func makeMessages(
+        _ eventName: String,
         _ encode: () throws -> Envelope.Payload
-    ) throws(PusherClientError) -> Envelope.Payload {
+    ) throws(PusherClientError) -> [ClientEventQueue.Message] {
+        try check(eventName)
         let payload: Envelope.Payload
         do {
             payload = try encode()
@@ -98,15 +98,44 @@ extension PusherChannel {
                 cause: error
             )
         }
-        let (size, limit) = (payload.text?.utf8.count ?? 0, engine.limits.clientEventSize)
+        let messages = try transformed(.init(event: eventName, data: payload))
+        for message in messages { try checkSize(of: message) }
+        return messages
+    }
+
+    private func transformed(_ message: ClientEventQueue.Message) throws(PusherClientError) -> [ClientEventQueue
+        .Message]
+    {
+        guard let transformer = engine.options.payloadTransformer else { return [message] }
+        let payload = EventPayload(
+            eventName: message.event,
+            data: ClientEventData.text(of: message.data),
+            channelName: name
+        )
+        let payloads: [EventPayload]
+        do {
+            payloads = try transformer.outgoing(payload)
+        } catch {
+            throw PusherClientError.transformerThrew(error, "the client event \(message.event) was not sent", name)
+        }
+        let encoding = engine.options.clientEventEncoding
+        return try payloads.map { transformed throws(PusherClientError) in
+            guard transformed != payload else { return message }
+            try check(transformed.eventName)
+            let data = ClientEventData.payload(ofText: transformed.data, encoding)
+            return .init(event: transformed.eventName, data: data)
+        }
+    }
+
+    private func checkSize(of message: ClientEventQueue.Message) throws(PusherClientError) {
+        let (size, limit) = (message.data.text?.utf8.count ?? 0, engine.limits.clientEventSize)
         guard size <= limit else {
             throw PusherClientError(
                 .clientEventTooBig,
-                "the client event \(eventName) was not sent: its data has \(size) bytes, and \(limit) are allowed",
+                "the client event \(message.event) was not sent: its data has \(size) bytes, and \(limit) are allowed",
                 channelName: name
             )
         }
-        return payload
     }
 }
 
@@ -127,6 +156,24 @@ enum ClientEventData {
     ) throws -> Envelope.Payload {
         if case .string = encoding, let text = data as? String { return .string(text) }
         return payload(String(decoding: try encoder.encode(data), as: UTF8.self), encoding)
+    }
+
+    /// What a receiver gets of it as an event's data.
+    static func text(of payload: Envelope.Payload) -> String? {
+        guard case .json(let json) = payload else { return payload.text }
+        return JSONValue(parsing: json)?.string ?? json
+    }
+
+    /// What has a receiver get this text: an object or a list stays one, for servers that want such.
+    static func payload(
+        ofText text: String?,
+        _ encoding: PusherClientOptions.ClientEventEncoding
+    ) -> Envelope.Payload {
+        guard let text else { return .none }
+        if case .json = encoding, let value = JSONValue(parsing: text), value.object != nil || value.array != nil {
+            return .json(text)
+        }
+        return .string(text)
     }
 
     private static func payload(

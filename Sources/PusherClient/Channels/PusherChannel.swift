@@ -13,7 +13,8 @@ public class PusherChannel: @unchecked Sendable {
     // `@unchecked`, because the compiler checks final classes only, and PusherSwift's presence channel is a subclass.
     // Proof: every stored property is a `let`, of a type that is checked: a string, a struct of an integer, and final
     // classes that are Sendable by themselves (the engine, the registries, and a locked box of a Sendable struct). The
-    // class is not open, so no other module can subclass it; its subclasses are final, and prove the same of themselves.
+    // class is not open, so no other module can subclass it; its subclasses are final, and prove the same of
+    // themselves.
     /// The channel's name.
     public let name: String
     let id: ChannelID
@@ -67,9 +68,9 @@ public class PusherChannel: @unchecked Sendable {
         set { replace(\.onSubscriptionCountChanged, with: newValue) }
     }
 
-    /// The authorization that the next subscription uses in place of ``PusherClientOptions/authMethod``, once: a signature
-    /// holds for one socket id. One that is set while there is a connection is for that connection, and is given up with
-    /// it. Nil where there is none, or it was used.
+    /// The authorization that the next subscription uses in place of ``PusherClientOptions/authMethod``, once: a
+    /// signature holds for one socket id. One that is set while there is a connection is for that connection, and is
+    /// given up with it. Nil where there is none, or it was used.
     public var auth: PusherAuth? {
         get {
             guard let own = subscription?.ownAuthorization?.authorization else { return nil }
@@ -81,8 +82,8 @@ public class PusherChannel: @unchecked Sendable {
         }
     }
 
-    /// Called on the callback queue when the cache of a cache channel is empty: the current state has to be fetched from
-    /// elsewhere. Where it is not, the cached event comes as any other does.
+    /// Called on the callback queue when the cache of a cache channel is empty: the current state has to be fetched
+    /// from elsewhere. Where it is not, the cached event comes as any other does.
     public var onCacheMiss: (@Sendable () -> Void)? {
         get { closures.withLockedValue { $0.onCacheMiss } }
         set { replace(\.onCacheMiss, with: newValue) }
@@ -153,12 +154,12 @@ public class PusherChannel: @unchecked Sendable {
 
     // MARK: Subscribing again
 
-    /// Begins the subscription anew: after a failure that is mended, for example by a fresh token, or to have the members of
-    /// a presence channel, or the cached event of a cache channel, once more. Returns at once; ``subscribed()`` waits for the
-    /// outcome.
+    /// Begins the subscription anew: after a failure that is mended, for example by a fresh token, or to have the
+    /// members of a presence channel, or the cached event of a cache channel, once more. Returns at once;
+    /// ``subscribed()`` waits for the outcome.
     ///
-    /// Bindings and sequences stay, and so do client events that wait. Where the subscription is under way already, or there
-    /// is no connection, nothing more has to be done, and nothing is; nor on a channel that was unsubscribed.
+    /// Bindings and sequences stay, and so do client events that wait. Where the subscription is under way already, or
+    /// there is no connection, nothing more has to be done, and nothing is; nor on a channel that was unsubscribed.
     public func resubscribe() {
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }

@@ -5,8 +5,9 @@ import NIOConcurrencyHelpers
 /// The list of members is the server's, as of its last word: it is replaced with each subscription, nobody stands in it
 /// twice, and it is empty while the channel is not subscribed.
 public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
-    // A subclass has to say the conformance again. Proof: it is final, and each property that it adds is a `let` of a type
-    // that is checked: a final class that is Sendable, an optional Sendable struct, and a locked box of a Sendable struct.
+    // A subclass has to say the conformance again. Proof: it is final, and each property that it adds is a `let` of a
+    // type that is checked: a final class that is Sendable, an optional Sendable struct, and a locked box of a Sendable
+    // struct.
     let membershipChanges: Broadcast<MembershipChange>
     /// Why the channel is no presence channel.
     let fault: SubscriptionError?

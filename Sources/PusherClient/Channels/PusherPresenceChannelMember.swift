@@ -14,9 +14,9 @@ public final class PusherPresenceChannelMember: Sendable {
     ///
     /// - Parameters:
     ///   - userId: Who it is.
-    ///   - userInfo: What else the other members are to know: anything that `JSONSerialization` takes, or an `Encodable`
-    ///     value. It is kept as JSON text, keys sorted. What is neither, or has a number in it that JSON cannot hold,
-    ///     counts as nil.
+    ///   - userInfo: What else the other members are to know: anything that `JSONSerialization` takes, or an
+    ///     `Encodable` value. It is kept as JSON text, keys sorted. What is neither, or has a number in it that JSON
+    ///     cannot hold, counts as nil.
     public init(userId: String, userInfo: Any? = nil) {
         self.userId = userId
         self.userInfoText = userInfo.flatMap { try? JSONText.make(of: $0) }

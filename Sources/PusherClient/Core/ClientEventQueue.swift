@@ -2,6 +2,17 @@ package import PusherProtocol
 
 /// The client events that wait: for their channel to be subscribed, or for the server's limit on their number.
 package struct ClientEventQueue: Hashable, Sendable {
+    /// An event, or one of the parts that it goes out in.
+    package struct Message: Hashable, Sendable {
+        package var event: String
+        package var data: Envelope.Payload
+
+        package init(event: String, data: Envelope.Payload) {
+            self.event = event
+            self.data = data
+        }
+    }
+
     package struct Item: Hashable, Sendable {
         package var channel: ChannelID
         package var name: String
@@ -96,8 +107,8 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     /// Nobody waits any more for this one to be sent.
     package mutating func remove(_ waiter: WaiterID) {
-        guard let index = ready.firstIndex(where: { $0.waiter == waiter }) else { return }
-        forget(ready.remove(at: index))
+        for item in ready where item.waiter == waiter { forget(item) }
+        ready.removeAll { $0.waiter == waiter }
     }
 
     /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that calls wait
@@ -112,7 +123,8 @@ package struct ClientEventQueue: Hashable, Sendable {
         holdBack { $0.channel == channel }
     }
 
-    /// Has items wait for the next subscription of their channel, but for those that calls wait for, which are given back.
+    /// Has items wait for the next subscription of their channel, but for those that calls wait for, which are given
+    /// back.
     private mutating func holdBack(_ isMeant: (Item) -> Bool) -> [Item] {
         var awaited: [Item] = []
         var held: [ChannelID: [Item]] = [:]

@@ -2,26 +2,25 @@ package import PusherProtocol
 
 /// Events that the application sends (protocol clause 5).
 extension ClientStateMachine {
-    /// Sends a client event as soon as the channel is subscribed and the server's limit allows it.
+    /// Sends client events, all or none, as soon as the channel is subscribed and the server's limit allows it.
     package mutating func trigger(
-        _ event: String,
-        _ data: Envelope.Payload,
+        _ messages: [ClientEventQueue.Message],
         on name: String,
         _ id: ChannelID,
         now: Instant,
         into effects: inout [Effect]
     ) {
         do throws(PusherClientError) {
-            if try enqueue(event, data, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
+            if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
         } catch {
             effects.append(.report(error))
         }
     }
 
-    /// Sends a client event, and ends the wait when it is written. Fails where the channel is not subscribed.
+    /// Sends client events, all or none, and ends the wait when they are written. Fails where the channel is not
+    /// subscribed.
     package mutating func send(
-        _ event: String,
-        _ data: Envelope.Payload,
+        _ messages: [ClientEventQueue.Message],
         on name: String,
         _ id: ChannelID,
         waiter: WaiterID,
@@ -32,12 +31,13 @@ extension ClientStateMachine {
             guard subscriptions[name]?.id != id || subscriptions[name]?.isSubscribed == true else {
                 throw PusherClientError(
                     .notSubscribed,
-                    "the client event \(event) was not sent: \(name) is not subscribed; await subscribed() before",
+                    "the client event \(messages.first?.event ?? "") was not sent: \(name) is not subscribed; await subscribed() before",
                     channelName: name
                 )
             }
-            _ = try enqueue(event, data, on: name, id, waiter: waiter)
-            sendWaiters.insert(waiter)
+            _ = try enqueue(messages, on: name, id, waiter: waiter)
+            guard !messages.isEmpty else { return effects.append(.resume(waiter, .done)) }
+            sendWaiters[waiter] = messages.count
             sendClientEvents(now: now, into: &effects)
         } catch {
             effects.append(.resume(waiter, .failed(error)))
@@ -53,8 +53,8 @@ extension ClientStateMachine {
         effects.append(.sendMessage(session.attempt, envelope))
     }
 
-    /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody waits
-    /// for goes out on the next subscription then.
+    /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody
+    /// waits for goes out on the next subscription then.
     package mutating func clientEventWritten(
         _ item: ClientEventQueue.Item,
         on attempt: AttemptID,
@@ -63,8 +63,15 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         if let waiter = item.waiter {
-            guard sendWaiters.remove(waiter) != nil else { return }
-            return effects.append(.resume(waiter, error.map { .failed($0) } ?? .done))
+            guard let count = sendWaiters[waiter] else { return }
+            if let error {
+                sendWaiters[waiter] = nil
+                clientEvents.remove(waiter)
+                return effects.append(.resume(waiter, .failed(error)))
+            }
+            sendWaiters[waiter] = count > 1 ? count - 1 : nil
+            if count == 1 { effects.append(.resume(waiter, .done)) }
+            return
         }
         guard let error else { return }
         guard let subscription = subscriptions[item.name], subscription.id == item.channel, subscription.isWanted else {
@@ -81,12 +88,12 @@ extension ClientStateMachine {
 
     /// True where it can go out as soon as the limit allows it.
     private mutating func enqueue(
-        _ event: String,
-        _ data: Envelope.Payload,
+        _ messages: [ClientEventQueue.Message],
         on name: String,
         _ id: ChannelID,
         waiter: WaiterID?
     ) throws(PusherClientError) -> Bool {
+        guard let event = messages.first?.event else { return false }
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
             throw PusherClientError(
                 .unsubscribed,
@@ -94,21 +101,25 @@ extension ClientStateMachine {
                 channelName: name
             )
         }
-        guard clientEvents.count(of: id) < max(configuration.queuedClientEvents, 1) else {
+        let waiting = clientEvents.count(of: id)
+        guard messages.count <= max(configuration.queuedClientEvents, 1) - waiting else {
+            let parts = messages.count == 1 ? "" : ", and it goes out in \(messages.count)"
             throw PusherClientError(
                 .clientEventQueueFull,
                 """
-                the client event \(event) was not sent: \(configuration.queuedClientEvents) events wait on \(name) \
-                already; see limits.queuedClientEvents
+                the client event \(event) was not sent: \(waiting) events wait on \(name) already\(parts); \
+                limits.queuedClientEvents allows \(configuration.queuedClientEvents)
                 """,
                 channelName: name
             )
         }
-        let envelope = Envelope(event: event, channel: name, data: data)
-        clientEvents.append(
-            .init(channel: id, name: name, envelope: envelope, waiter: waiter),
-            isReady: subscription.isSubscribed
-        )
+        for message in messages {
+            let envelope = Envelope(event: message.event, channel: name, data: message.data)
+            clientEvents.append(
+                .init(channel: id, name: name, envelope: envelope, waiter: waiter),
+                isReady: subscription.isSubscribed
+            )
+        }
         return subscription.isSubscribed
     }
 
@@ -154,7 +165,7 @@ extension ClientStateMachine {
             let message = "the client event was not sent: \(reason)"
             let error = PusherClientError(code, message, channelName: item.name)
             if let waiter = item.waiter {
-                if sendWaiters.remove(waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
+                if sendWaiters.removeValue(forKey: waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
             } else {
                 effects.append(.report(error))
             }

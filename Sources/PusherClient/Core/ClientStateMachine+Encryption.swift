@@ -9,8 +9,10 @@ extension ClientStateMachine {
         into effects: inout [Effect],
         _ change: (inout DecryptionStateMachine) -> [DecryptionStateMachine.Step]
     ) {
-        guard var decryption = subscriptions[name]?.decryption, let id = subscriptions[name]?.id else { return }
-        let steps = change(&decryption)
+        let read = subscriptions.update(name) { subscription in
+            subscription.changeDecryption(change).map { (subscription.id, steps: $0) }
+        }
+        guard let (id, steps) = read ?? nil else { return }
         for step in steps {
             switch step {
             case .deliver(let envelope):
@@ -21,7 +23,7 @@ extension ClientStateMachine {
             case .refreshKey:
                 // Without a connection the next subscription brings the key.
                 guard let session = connection.session else {
-                    decryption.connectionLost()
+                    subscriptions.update(name) { $0.decryption?.connectionLost() }
                     break
                 }
                 let authorization = beginAuthorization(
@@ -31,10 +33,9 @@ extension ClientStateMachine {
                     now: now,
                     into: &effects
                 )
-                decryption.refreshBegan(authorization)
+                subscriptions.update(name) { $0.decryption?.refreshBegan(authorization) }
             }
         }
-        subscriptions[name]?.decryption = decryption
     }
 
     static func failure(
@@ -67,5 +68,16 @@ extension ClientStateMachine {
         } catch {
             decrypt(name, now: now, into: &effects) { $0.refreshFailed(error, now: now) }
         }
+    }
+}
+
+extension SubscriptionStateMachine {
+    /// Where it stands, for what it holds may be much; nil where the channel is not encrypted.
+    fileprivate mutating func changeDecryption<Result>(
+        _ change: (inout DecryptionStateMachine) -> Result
+    ) -> Result? {
+        guard decryption != nil else { return nil }
+        // In place; a copy would be one of all that is held.
+        return change(&decryption!)
     }
 }

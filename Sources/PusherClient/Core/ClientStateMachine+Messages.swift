@@ -2,6 +2,21 @@ package import PusherProtocol
 
 /// What the server says.
 extension ClientStateMachine {
+    /// To whom an ordinary event goes, beside those who want the events of all channels.
+    package enum Recipient: Hashable, Sendable {
+        case nobody
+        case channel(ChannelID)
+    }
+
+    /// The recipient of an event that changes nothing, and only has to be handed over; nil for anything else. It says
+    /// what ``received(_:on:now:into:)`` would, but for the activity, which is once enough for many.
+    package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
+        guard connection.isConnected, connection.currentAttempt == id, !EventName.isProtocolEvent(eventName)
+        else { return nil }
+        guard let channelName else { return .nobody }
+        return subscriptions.recipient(channelName).map { .channel($0) }
+    }
+
     /// A message came. One that names no protocol event is on its way to the user after one look at the channel table.
     package mutating func received(
         _ envelope: Envelope,
@@ -10,7 +25,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         guard connection.currentAttempt == id else { return }
-        guard let session = connection.session else {
+        guard connection.isConnected else {
             return receivedBeforeHandshake(envelope, on: id, now: now, into: &effects)
         }
         liveness.activity(now: now, into: &effects)
@@ -20,13 +35,13 @@ extension ClientStateMachine {
 
         switch envelope.event {
         case EventName.ping:
-            effects.append(.send(session.attempt, .pong))
+            effects.append(.send(id, .pong))
         case EventName.pong, EventName.connectionEstablished:
             break
         case EventName.error:
-            receivedError(envelope, on: session.attempt, now: now, into: &effects)
+            receivedError(envelope, on: id, now: now, into: &effects)
         case EventName.subscriptionSucceededInternal:
-            subscriptionSucceeded(envelope, on: session.attempt, now: now, into: &effects)
+            subscriptionSucceeded(envelope, on: id, now: now, into: &effects)
         case EventName.subscriptionCountInternal:
             subscriptionCountChanged(envelope, into: &effects)
         case EventName.subscriptionError, EventName.subscriptionErrorInternal:
@@ -156,9 +171,9 @@ extension ClientStateMachine {
     /// The only subscription that is pending; nil where there are none or several.
     private var onlyPending: String? {
         var only: String?
-        for (name, subscription) in subscriptions where subscription.isPending {
+        for subscription in subscriptions.values where subscription.isPending {
             guard only == nil else { return nil }
-            only = name
+            only = subscription.name
         }
         return only
     }
@@ -215,7 +230,8 @@ extension ConnectionStateMachine.Handshake {
     /// The shortest activity timeout that is believed: less would make a stream of pings.
     private static let shortestActivityTimeout = Duration.seconds(1)
 
-    /// Nil where there is no socket id. A missing or senseless activity timeout is no reason to do without a connection.
+    /// Nil where there is no socket id. A missing or senseless activity timeout is no reason to do without a
+    /// connection.
     init?(_ data: Envelope.Payload) {
         guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty else { return nil }
         self.init(socketID: socketID, activityTimeout: nil)

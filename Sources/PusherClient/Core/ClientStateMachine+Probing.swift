@@ -1,6 +1,7 @@
 import PusherProtocol
 
-/// What an application asks for that knows more than the client: it is in the foreground again, the network has changed.
+/// What an application asks for that knows more than the client: it is in the foreground again, the network has
+/// changed.
 extension ClientStateMachine {
     /// Finds out now whether there is a connection. Where there should be one, and is none, it is made.
     ///
@@ -24,5 +25,13 @@ extension ClientStateMachine {
             connectionEnded(now: now, into: &effects)
         }
         connect(now: now, into: &effects)
+    }
+
+    /// Connects to another server from now on: at once where a connection is wanted.
+    package mutating func switchTo(_ request: TransportRequest, now: Instant, into effects: inout [Effect]) {
+        configuration.endpoint = .success(request)
+        connection.forgetServer(into: &effects)
+        if connection.isWanted { reconnectNow(now: now, into: &effects) }
+        connection.countAttempts(from: 0)
     }
 }

@@ -20,7 +20,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) -> SubscribeResult {
         let result = subscribe(name, auth: auth, now: now, into: &effects)
-        if isLease { subscriptions[name]?.leaseCount += 1 } else { subscriptions[name]?.isHeld = true }
+        subscriptions.update(name) { if isLease { $0.leaseCount += 1 } else { $0.isHeld = true } }
         return result
     }
 
@@ -61,9 +61,9 @@ extension ClientStateMachine {
         switch subscriptions[name]?.phase {
         case .authorizing(let id):
             cancelAuthorizations([id], into: &effects)
-            subscriptions[name]?.phase = .idle
+            subscriptions.update(name) { $0.phase = .idle }
         case .awaitingSignIn:
-            subscriptions[name]?.phase = .idle
+            subscriptions.update(name) { $0.phase = .idle }
         case nil, .idle, .subscribing, .subscribed, .failed, .invalid:
             break
         }
@@ -83,17 +83,18 @@ extension ClientStateMachine {
     package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
         guard subscriptions[name]?.id == id else { return }
         let socketID = lastSocketID
-        subscriptions[name]?.ownAuthorization = authorization.map { authorization in
-            // Between two connections it can only be for the one that is gone.
-            .init(authorization: authorization, socketID: socketID)
+        // Between two connections it can only be for the one that is gone.
+        let own = authorization.map {
+            SubscriptionStateMachine.OwnAuthorization(authorization: $0, socketID: socketID)
         }
+        subscriptions.update(name) { $0.ownAuthorization = own }
     }
 
     /// The last one to leave unsubscribes the channel, unless it is wanted without an end.
     package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         let leaseCount = max(subscription.leaseCount - 1, 0)
-        subscriptions[name]?.leaseCount = leaseCount
+        subscriptions.update(name) { $0.leaseCount = leaseCount }
         if leaseCount == 0, !subscription.isHeld { unsubscribe(name, now: now, into: &effects) }
     }
 
@@ -120,8 +121,8 @@ extension ClientStateMachine {
         }
     }
 
-    /// Begins the subscription of a channel anew, unless that is under way. What it does while there is no connection, the
-    /// next one does by itself.
+    /// Begins the subscription of a channel anew, unless that is under way. What it does while there is no connection,
+    /// the next one does by itself.
     package mutating func resubscribe(_ name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
@@ -155,7 +156,7 @@ extension ClientStateMachine {
             return SubscriptionError(
                 .invalidChannelName,
                 channelName: name,
-                "\(String(reflecting: String(name.prefix(ChannelName.maximumLength)))) cannot be subscribed: \(error)"
+                "\(name.quoted) cannot be subscribed: \(error)"
             )
         }
     }
@@ -188,7 +189,7 @@ extension ClientStateMachine {
     ) {
         guard let session = connection.session else { return }
         let wait = configuration.timeouts.subscription
-        subscriptions[name]?.phase = .subscribing(deadline: now + wait, authorization)
+        subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, authorization) }
         let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
         effects.append(.send(session.attempt, message))
         setSubscriptionTimer(after: wait, into: &effects)
@@ -208,9 +209,11 @@ extension ClientStateMachine {
     }
 
     mutating func failWaiters(of name: String, _ outcome: WaiterOutcome, into effects: inout [Effect]) {
-        guard let waiters = subscriptions[name]?.waiters, !waiters.isEmpty else { return }
-        subscriptions[name]?.waiters = []
-        for waiter in waiters { effects.append(.resume(waiter, outcome)) }
+        let waiters = subscriptions.update(name) { subscription in
+            defer { subscription.waiters = [] }
+            return subscription.waiters
+        }
+        for waiter in waiters ?? [] { effects.append(.resume(waiter, outcome)) }
     }
 
     // MARK: The subscription timeout, and loss
@@ -248,9 +251,9 @@ extension ClientStateMachine {
 
     /// The connection is gone, and with it all that was made for it.
     mutating func loseSubscriptions(now: Instant, into effects: inout [Effect]) {
-        for (name, subscription) in subscriptions {
-            if subscription.isWanted {
-                subscriptions[name]?.connectionLost(now: now)
+        for (name, isWanted) in subscriptions.values.map({ ($0.name, $0.isWanted) }) {
+            if isWanted {
+                subscriptions.update(name) { $0.connectionLost(now: now) }
             } else {
                 subscriptions[name] = nil
             }

@@ -70,10 +70,10 @@ extension ClientStateMachine {
         } else if let index = endWaiters.firstIndex(of: waiter) {
             endWaiters.remove(at: index)
         } else if let (name, index) = subscriptionWaiter(waiter) {
-            subscriptions[name]?.waiters.remove(at: index)
+            subscriptions.update(name) { _ = $0.waiters.remove(at: index) }
         } else if let index = signIn.waiters.firstIndex(of: waiter) {
             signIn.waiters.remove(at: index)
-        } else if sendWaiters.remove(waiter) != nil {
+        } else if sendWaiters.removeValue(forKey: waiter) != nil {
             clientEvents.remove(waiter)
         } else {
             return
@@ -82,8 +82,8 @@ extension ClientStateMachine {
     }
 
     private func subscriptionWaiter(_ waiter: WaiterID) -> (name: String, index: Int)? {
-        for (name, subscription) in subscriptions {
-            if let index = subscription.waiters.firstIndex(of: waiter) { return (name, index) }
+        for subscription in subscriptions.values {
+            if let index = subscription.waiters.firstIndex(of: waiter) { return (subscription.name, index) }
         }
         return nil
     }

@@ -9,12 +9,12 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var configuration: CoreConfiguration
     package internal(set) var connection = ConnectionStateMachine()
     package internal(set) var liveness = LivenessStateMachine()
-    package internal(set) var subscriptions: [String: SubscriptionStateMachine] = [:]
+    package internal(set) var subscriptions = SubscriptionTable()
     package internal(set) var authorizations = AuthorizationStateMachine()
     package internal(set) var signIn = SignInStateMachine()
     package internal(set) var clientEvents = ClientEventQueue()
-    /// Calls that wait for a client event to be written.
-    var sendWaiters: Set<WaiterID> = []
+    /// Calls that wait for client events to be written, and how many each waits for.
+    var sendWaiters: [WaiterID: Int] = [:]
     /// That of the connection that stands, or stood last.
     private(set) var lastSocketID: String?
     /// One timer for all subscriptions that are under way: it is set for the oldest.
@@ -33,7 +33,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     // MARK: Reading
 
     package var connectionState: ConnectionState { connection.connectionState }
-    package var status: ConnectionStatus { connection.status }
+    package var status: ConnectionStateMachine.Status { connection.status }
     package var socketID: String? { connection.session?.socketID }
 
     // MARK: Connecting and disconnecting
@@ -61,11 +61,11 @@ package struct ClientStateMachine: Hashable, Sendable {
             dropClientEvents(of: subscription.id, into: &effects)
             effects.append(.retired(subscription.id))
         }
-        subscriptions = [:]
-        let senders = sendWaiters.sorted { $0.rawValue < $1.rawValue }
+        subscriptions = SubscriptionTable()
+        let senders = sendWaiters.keys.sorted { $0.rawValue < $1.rawValue }
         for waiter in signIn.takeWaiters() + senders { effects.append(.resume(waiter, .failed(error))) }
         signIn = SignInStateMachine()
-        sendWaiters = []
+        sendWaiters = [:]
         // Nobody is left who could wait for the closing handshake.
         for waiter in disconnectionWaiters + endWaiters { effects.append(.resume(waiter, .done)) }
         disconnectionWaiters = []
@@ -83,7 +83,7 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     /// Any frame came that is not a message: ping, pong, part of a longer message.
     package mutating func activity(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
-        guard connection.session?.attempt == id else { return }
+        guard connection.isConnected, connection.currentAttempt == id else { return }
         liveness.activity(now: now, into: &effects)
     }
 

@@ -62,7 +62,8 @@ extension ConnectionStateMachine {
             let stage =
                 attempt.isOpen
                 ? "the WebSocket is open, but the server sent no greeting" : "the WebSocket was not opened"
-            let error = PusherClientError(.connectionTimedOut, "no connection within \(seconds): \(stage)")
+            let place = (try? target(configuration).get()).map { " to '\($0.host)', port \($0.port)," } ?? ""
+            let error = PusherClientError(.connectionTimedOut, "no connection\(place) within \(seconds): \(stage)")
             return abandon(attempt.id, error, configuration, now: now, into: &effects)
         case .waiting(id, _, _):
             retry(configuration, now: now, into: &effects)
@@ -74,7 +75,8 @@ extension ConnectionStateMachine {
             guard var outage, outage.timer == id, !outage.isUnavailable else { return false }
             outage.isUnavailable = true
             self.outage = outage
-            publish(.unavailable(reason: outage.lastFailure), into: &effects)
+            // While the client waits, that and until when is the better news.
+            if case .connecting = state { publish(.unavailable(reason: outage.lastFailure), into: &effects) }
         case .initialized, .connected, .disconnecting, .disconnected, .refused:
             break
         }
@@ -250,9 +252,11 @@ extension PusherClientError {
             return PusherClientError(.connectionClosed, "the connection was lost without a closing handshake")
         }
         let reason = closure.reason.isEmpty ? "" : ": \(closure.reason)"
+        // 1005 is never on the wire: it stands for none.
+        let what = code == .noStatus ? "without a code" : "with code \(code.rawValue)"
         return PusherClientError(
             .connectionClosed,
-            "the server closed the connection with code \(code.rawValue)\(reason)",
+            "the server closed the connection \(what)\(reason)",
             serverCode: code.rawValue
         )
     }

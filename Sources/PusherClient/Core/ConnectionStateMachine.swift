@@ -51,18 +51,28 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         var lastFailure: PusherClientError?
     }
 
-    package internal(set) var state: State = .initialized
+    package internal(set) var state: State = .initialized {
+        didSet {
+            currentAttempt = Self.currentAttempt(in: state)
+            if case .connected = state { isConnected = true } else { isConnected = false }
+        }
+    }
+    /// The attempt whose events count. Asked for each frame, and so not worked out each time: a state takes long to
+    /// copy.
+    package private(set) var currentAttempt: AttemptID?
+    /// Whether there is a ``session``.
+    package private(set) var isConnected = false
     /// Attempts since the connection last held, but for the first: what the retry policy goes by.
     package private(set) var retryCount = 0
     /// Attempts to reconnect since the client was last connected: what the limit goes by.
     package private(set) var reconnectAttempts = 0
-    package internal(set) var status: ConnectionStatus = .initialized
+    package internal(set) var status: Status = .initialized
     /// True once the server has said that it takes nothing but TLS.
     var mustUseTLS = false
     var outage: Outage?
     private var announcedState: ConnectionState = .disconnected
     /// Not always ``status``, which is ahead of it while the retry policy is being asked.
-    private var announcedStatus: ConnectionStatus = .initialized
+    private var announcedStatus: Status = .initialized
     private var serial: UInt64 = 0
 
     package init() {}
@@ -80,8 +90,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The attempt whose events count.
-    package var currentAttempt: AttemptID? {
+    private static func currentAttempt(in state: State) -> AttemptID? {
         switch state {
         case .connecting(let attempt): attempt.id
         case .connected(let session): session.attempt
@@ -103,6 +112,10 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized, .connecting, .connected, .asking, .waiting, .disconnecting: nil
         }
     }
+
+    /// Whether the application has asked for a connection, and not for its end: also where there is none, and none is
+    /// tried any more.
+    package private(set) var isWanted = false
 
     // MARK: Calls
 
@@ -127,6 +140,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     package mutating func disconnect(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
+        isWanted = false
         switch state {
         case .disconnecting, .disconnected, .refused:
             return
@@ -150,8 +164,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
     }
 
-    /// Gives up the connection that stands, or the attempt that is under way, because another one is wanted at once. True
-    /// where the connection stood. Its socket is likely to be dead: no answer to a close frame is waited for.
+    /// Gives up the connection that stands, or the attempt that is under way, because another one is wanted at once.
+    /// True where the connection stood. Its socket is likely to be dead: no answer to a close frame is waited for.
     package mutating func letGo(
         _ configuration: CoreConfiguration,
         now: Instant,
@@ -222,10 +236,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     /// Starts an attempt.
     mutating func open(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+        isWanted = true
         let request: TransportRequest
-        switch configuration.endpoint {
-        case .success(let endpoint):
-            request = mustUseTLS ? endpoint.overTLS : endpoint
+        switch target(configuration) {
+        case .success(let target):
+            request = target
         case .failure(let error):
             effects.append(.report(error))
             endOutage(into: &effects)
@@ -262,6 +277,13 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         open(configuration, now: now, into: &effects)
     }
 
+    /// Nothing that was learned of one server holds for another: neither that it wants TLS nor how long it has been
+    /// away.
+    package mutating func forgetServer(into effects: inout [Effect]) {
+        mustUseTLS = false
+        endOutage(into: &effects)
+    }
+
     mutating func resetRetryCount() { retryCount = 0 }
 
     private mutating func countAttempt() {
@@ -278,7 +300,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     // MARK: Publishing
 
-    mutating func enter(_ state: State, status: ConnectionStatus?, into effects: inout [Effect]) {
+    mutating func enter(_ state: State, status: Status?, into effects: inout [Effect]) {
         self.state = state
         announce(connectionState, into: &effects)
         if let status { publish(status, into: &effects) }
@@ -290,7 +312,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         announcedState = state
     }
 
-    mutating func publish(_ status: ConnectionStatus, into effects: inout [Effect]) {
+    mutating func publish(_ status: Status, into effects: inout [Effect]) {
         self.status = status
         guard announcedStatus != status else { return }
         announcedStatus = status
@@ -305,15 +327,5 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     mutating func nextQuestion() -> RetryQuestionID {
         serial += 1
         return RetryQuestionID(.connection, serial)
-    }
-}
-
-extension TransportRequest {
-    /// The same server over TLS: on the port given, or 443 where it was 80.
-    fileprivate var overTLS: TransportRequest {
-        var request = self
-        request.useTLS = true
-        if request.port == 80 { request.port = 443 }
-        return request
     }
 }

@@ -1,8 +1,8 @@
 package import PusherEncryption
 package import PusherProtocol
 
-/// Reads the events of one encrypted channel. An event that the key does not fit asks for the key once more; those after
-/// it wait, so that their order stays, and nothing else waits.
+/// Reads the events of one encrypted channel. An event that the key does not fit asks for the key once more; those
+/// after it wait, so that their order stays, and nothing else waits.
 package struct DecryptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// The subscription brings the key.
@@ -34,7 +34,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         case noKey(SubscriptionError)
     }
 
-    /// How often the key may be asked for in ``refreshPeriod``, so that a flood of unreadable events is not one of requests.
+    /// How often the key may be asked for in ``refreshPeriod``, so that a flood of unreadable events is not one of
+    /// requests.
     package static let maximumRefreshes = 10
     package static let refreshPeriod = Duration.seconds(60)
 
@@ -69,8 +70,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return readHeld(now: now)
     }
 
-    /// The key that was asked for could not be had. The event that it was asked for is given up; those after it are read
-    /// with the key that is known.
+    /// The key that was asked for could not be had. The event that it was asked for is given up; those after it are
+    /// read with the key that is known.
     package mutating func refreshFailed(_ error: SubscriptionError, now: Instant) -> [Step] {
         var steps: [Step] = []
         if isFirstRetried, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
@@ -137,7 +138,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         do throws(EncryptedEvent.Failure) {
             guard let key else { throw .wrongKey }
             var event = envelope
-            event.data = .string(try EncryptedEvent(envelope.data).open(with: key))
+            event.data = .string(try EncryptedEvent.open(envelope.data, with: key))
             event.unknownKeysText = nil
             steps.append(.deliver(event))
         } catch {

@@ -39,7 +39,7 @@ package enum Effect: Hashable, Sendable {
     /// The state that PusherSwift's delegate knows changed.
     case stateChanged(from: ConnectionState, to: ConnectionState)
     /// The status changed.
-    case statusChanged(ConnectionStatus)
+    case statusChanged(ConnectionStateMachine.Status)
     /// Something went wrong that no waiting call is told of, or not alone.
     case report(PusherClientError)
 

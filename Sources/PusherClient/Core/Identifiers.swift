@@ -1,6 +1,3 @@
-/// The time that the machines live in: one that goes on while the computer is suspended.
-package typealias Instant = ContinuousClock.Instant
-
 /// One try to open a socket, and that socket's life. Whatever names an attempt that is over is ignored.
 package struct AttemptID: Hashable, Sendable {
     package let rawValue: UInt64

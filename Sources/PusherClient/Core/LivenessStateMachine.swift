@@ -1,10 +1,10 @@
-/// Finds out whether the server is still there: after the activity timeout without a frame it asks for a ping, and after
-/// the pong timeout without a frame it gives the connection up (protocol clause 7.1).
+/// Finds out whether the server is still there: after the activity timeout without a frame it asks for a ping, and
+/// after the pong timeout without a frame it gives the connection up (protocol clause 7.1).
 package struct LivenessStateMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
         case stopped
-        /// Frames keep coming, or the silence is still short. The timer is not set anew for each frame: when it fires it
-        /// looks at how long the silence has lasted.
+        /// Frames keep coming, or the silence is still short. The timer is not set anew for each frame: when it fires
+        /// it looks at how long the silence has lasted.
         case listening(timer: TimerID, lastActivity: Instant)
         /// A ping was sent, and the answer may take so long.
         case awaitingPong(timer: TimerID, timeout: Duration)
@@ -75,8 +75,8 @@ package struct LivenessStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The event loop's timers stand still while the computer is suspended: whenever something else happens, the silence
-    /// is measured again.
+    /// The event loop's timers stand still while the computer is suspended: whenever something else happens, the
+    /// silence is measured again.
     package mutating func catchUp(now: Instant, into effects: inout [Effect]) -> Verdict {
         guard case .listening(let timer, let lastActivity) = state, now - lastActivity >= activityTimeout else {
             return .alive
@@ -86,8 +86,8 @@ package struct LivenessStateMachine: Hashable, Sendable {
         return .sendPing
     }
 
-    /// Whoever asks wants to know now: a ping is sent, whether or not one is on its way, and the answer may take no longer
-    /// than this.
+    /// Whoever asks wants to know now: a ping is sent, whether or not one is on its way, and the answer may take no
+    /// longer than this.
     package mutating func probe(timeout: Duration, into effects: inout [Effect]) {
         switch state {
         case .stopped: return

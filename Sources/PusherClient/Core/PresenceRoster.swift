@@ -102,8 +102,8 @@ package struct PresenceRoster: Hashable, Sendable {
 }
 
 extension PresenceRoster {
-    /// The members in the payload of a success (protocol clause 3): `hash` by id or, as PHP writes it, as a list; in the
-    /// order of `ids` where that is given. Nil where there is nothing of the kind.
+    /// The members in the payload of a success (protocol clause 3): `hash` by id or, as PHP writes it, as a list; in
+    /// the order of `ids` where that is given. Nil where there is nothing of the kind.
     static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
         guard let presence = data.value?["presence"], presence.object != nil else { return nil }
         var members: [PresenceMember] = []

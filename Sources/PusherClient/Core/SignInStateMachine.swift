@@ -11,8 +11,8 @@ package struct SignedInUser: Hashable, Sendable {
 }
 
 extension SignedInUser {
-    /// The payload of `pusher:signin_success`; nil where it names no user. Servers write the data once or twice encoded,
-    /// and ids as strings or numbers.
+    /// The payload of `pusher:signin_success`; nil where it names no user. Servers write the data once or twice
+    /// encoded, and ids as strings or numbers.
     init?(_ payload: Envelope.Payload) {
         guard let data = payload.value?["user_data"] else { return nil }
         let text = data.string ?? data.jsonText

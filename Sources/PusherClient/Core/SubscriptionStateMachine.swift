@@ -98,8 +98,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return own.socketID == nil || own.socketID == socketID ? own.authorization : nil
     }
 
-    /// The application subscribes again before the end of the old subscription could be sent: the old one goes on, for a
-    /// new channel object.
+    /// The application subscribes again before the end of the old subscription could be sent: the old one goes on, for
+    /// a new channel object.
     package mutating func reinstate(as id: ChannelID) {
         self.id = id
         isWanted = true
@@ -137,8 +137,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The server has confirmed. The time that the channel was away, where it had been subscribed before; nil where this
-    /// is no news, or no answer to anything: a late one after the timeout still counts.
+    /// The server has confirmed. The time that the channel was away, where it had been subscribed before; nil where
+    /// this is no news, or no answer to anything: a late one after the timeout still counts.
     package mutating func succeeded(now: Instant) -> (isNews: Bool, away: Duration?) {
         switch phase {
         case .idle, .authorizing, .awaitingSignIn, .subscribed, .invalid:

@@ -6,8 +6,8 @@ import NIOCore
 /// Runs user code where the options say, in order, and never more of it than the limit.
 final class CallbackDispatcher: Sendable {
     enum Job: Sendable {
-        /// Whatever is bound to the event by the time that it runs. Code that binds in the callback of an event gets those
-        /// that came meanwhile.
+        /// Whatever is bound to the event by the time that it runs. Code that binds in the callback of an event gets
+        /// those that came meanwhile.
         case event(PusherEvent, SinkRegistry, SinkRegistry?)
         case call(@Sendable () -> Void)
     }
@@ -15,9 +15,8 @@ final class CallbackDispatcher: Sendable {
     private func run(_ job: Job) {
         switch job {
         case .event(let event, let first, let second):
-            for binding in first.bindings(of: event.eventName, by: self) { binding.call(event) }
-            guard let second else { return }
-            for binding in second.bindings(of: event.eventName, by: self) { binding.call(event) }
+            first.sinks(for: event.eventName).call(event, by: self)
+            second?.sinks(for: event.eventName).call(event, by: self)
         case .call(let call):
             call()
         }
@@ -27,14 +26,17 @@ final class CallbackDispatcher: Sendable {
     private func isMissed(_ job: Job) -> Bool {
         switch job {
         case .event(let event, let first, let second):
-            !first.bindings(of: event.eventName, by: self).isEmpty
-                || second?.bindings(of: event.eventName, by: self).isEmpty == false
+            first.sinks(for: event.eventName).hasBinding(by: self)
+                || second?.sinks(for: event.eventName).hasBinding(by: self) == true
         case .call: true
         }
     }
 
-    /// True while callbacks run, or wait for their queue.
-    var isBusy: Bool { state.withLockedValue { $0.isScheduled } }
+    /// Whether callbacks run while the event loop waits.
+    let runsInPlace: Bool
+
+    /// True while callbacks run, or wait for their queue. Called on the event loop, where ``enqueue(_:keep:)`` is.
+    var isBusy: Bool { isUsed.value && state.withLockedValue { $0.isScheduled } }
 
     /// What has to become of a job that waits for a queue that is too slow.
     enum Retention: Sendable {
@@ -74,6 +76,8 @@ final class CallbackDispatcher: Sendable {
     private let logger: Logger
     private let onDrop: @Sendable (Drop) -> Void
     private let state = NIOLockedValueBox(State())
+    /// Whether a callback ever had to wait for the queue.
+    private let isUsed: NIOLoopBoundBox<Bool>
 
     /// - Parameter onDrop: Called when a slow queue begins to cost jobs, and when it has caught up.
     init(
@@ -88,6 +92,8 @@ final class CallbackDispatcher: Sendable {
         self.eventLoop = eventLoop
         self.logger = logger
         self.onDrop = onDrop
+        if case .eventLoop = queue { runsInPlace = true } else { runsInPlace = false }
+        isUsed = .makeBoxSendingValue(false, eventLoop: eventLoop)
     }
 
     /// Called on the event loop.
@@ -100,6 +106,7 @@ final class CallbackDispatcher: Sendable {
     }
 
     private func enqueue(_ job: Job, keep retention: Retention, on queue: DispatchQueue) {
+        isUsed.value = true
         // What is dropped is released outside the lock.
         var dropped: Job?
         let (mustSchedule, mustWatch) = state.withLockedValue { state in

@@ -58,7 +58,7 @@ extension ClientEngine {
 
     private var authorizationContext: AuthorizationContext {
         AuthorizationContext(
-            key: key,
+            key: read { $0.endpoint.key },
             requester: requester,
             userDataFetcher: read { $0.userDataFetcher },
             timeout: options.timeouts.authorization,

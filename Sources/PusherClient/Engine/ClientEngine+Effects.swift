@@ -23,14 +23,17 @@ extension ClientEngine {
         case .cancelAuthorization(let authorization): cancelAuthorization(authorization)
 
         case .stateChanged(let old, let new):
+            if old == .connected { loopState.value.payloadReaders = [:] }
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
             notify(keep: .all) { $0.changedConnectionState(from: old, to: new) }
-        case .statusChanged(let status):
+        case .statusChanged(let changed):
+            let status = status(changed)
             log(status)
             statuses.send(status)
         case .report(let error): report(error)
 
-        case .deliver(let id, let envelope): deliver(envelope, to: id)
+        case .deliver(let id, let envelope):
+            deliver(PusherEvent(envelope), to: id.flatMap(channel))
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
@@ -44,10 +47,13 @@ extension ClientEngine {
         case .cacheMissed(let id, let envelope): cacheMissed(id, envelope)
         case .failedToDecrypt(let id, let envelope, let error): failedToDecrypt(id, envelope, error)
         case .retired(let id):
-            update { $0.channels.removeValue(forKey: id) }?.finish()
+            guard let channel = update({ $0.channels.removeValue(forKey: id) }) else { return }
+            forgetPayloads(of: channel.name)
+            channel.finish()
         case .signedIn(let user, let envelope): signedIn(user, envelope)
         case .signInFailed(let error, let envelope): signInFailed(error, envelope)
-        case .deliverToUser(let envelope): deliverToUser(envelope)
+        case .deliverToUser(let envelope):
+            for event in transformed(PusherEvent(envelope)) { deliver(event, to: everyEvent, userEvents) }
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .released:
@@ -69,10 +75,10 @@ extension ClientEngine {
     // MARK: Socket
 
     private func open(_ id: AttemptID, _ request: TransportRequest) {
-        debug("connecting to \(request.host):\(request.port)\(request.useTLS ? " over TLS" : "")")
-        loopState.value.connections[id] = transport.open(request, on: eventLoop) { event in
-            self.received(event, on: id)
-        }
+        let proxy = try? proxies.proxy(for: request, tls: options.tls)
+        let way = (request.useTLS ? " over TLS" : "") + (proxy.map { " through the proxy \($0.host):\($0.port)" } ?? "")
+        debug("connecting to \(request.host):\(request.port)\(way)")
+        loopState.value.connections[id] = transport.open(request, on: eventLoop, receive: makeReceiver(id))
     }
 
     private func send(_ envelope: Envelope, on id: AttemptID, promise: EventLoopPromise<Void>?) {
@@ -148,44 +154,10 @@ extension ClientEngine {
         read { $0.channels[id] }
     }
 
-    func deliver(_ envelope: Envelope, to id: ChannelID?, subscriptionError: SubscriptionError? = nil) {
-        let channel = id.flatMap(channel)
-        let isAwaited = !everyEvent.isEmpty || channel?.sinks.isEmpty == false || isBusyWithCallbacks
-        guard isAwaited else { return }
-        deliver(PusherEvent(envelope, subscriptionError: subscriptionError), to: everyEvent, channel?.sinks)
-    }
-
-    /// While callbacks run or wait, somebody may be about to bind.
-    var isBusyWithCallbacks: Bool { dispatcher.isBusy || (mainDispatcher !== dispatcher && mainDispatcher.isBusy) }
-
-    func deliver(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) {
-        var delivery = SinkRegistry.Delivery()
-        first.deliver(event, into: &delivery)
-        second?.deliver(event, into: &delivery)
-        enqueue(event, first, second, delivery, on: dispatcher)
-        if mainDispatcher !== dispatcher { enqueue(event, first, second, delivery, on: mainDispatcher) }
-        if delivery.overflows > 0 { reportOverflow(of: delivery.overflows, on: event.channelName) }
-    }
-
-    private func enqueue(
-        _ event: PusherEvent,
-        _ first: SinkRegistry,
-        _ second: SinkRegistry?,
-        _ delivery: SinkRegistry.Delivery,
-        on dispatcher: CallbackDispatcher
-    ) {
-        guard dispatcher.isBusy || delivery.dispatchers.contains(where: { $0 === dispatcher }) else { return }
-        dispatcher.enqueue(.event(event, first, second))
-    }
-
-    /// Hands over an event that came before. It may be called anywhere.
-    func deliverAgain(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry? = nil) {
-        eventLoop.execute { self.deliver(event, to: first, second) }
-    }
-
     private func subscribed(_ id: ChannelID, _ envelope: Envelope, away: Duration?) {
         guard let channel = channel(id) else { return }
         debug("subscribed to \(channel.name)")
+        forgetPayloads(of: channel.name)
         deliver(envelope, to: id)
         let name = channel.name
         notify(keep: .all) { $0.subscribedToChannel(name: name) }
@@ -237,6 +209,7 @@ extension ClientEngine {
     private func connectionStateText(_ status: ConnectionStatus) -> String {
         switch status {
         case .waiting: "There is no connection; trying again"
+        case .refused(let reason) where reason.code != .connectionRefused: "No connection can be made"
         case .refused: "The connection is refused"
         default: "The connection has ended"
         }

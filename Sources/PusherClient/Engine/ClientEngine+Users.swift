@@ -77,6 +77,7 @@ extension ClientEngine {
 
     func signedIn(_ user: SignedInUser, _ envelope: Envelope) {
         debug("signed in as \(user.id)")
+        if options.payloadTransformer != nil { forgetPayloadsOfUsers() }
         deliverToUser(envelope)
     }
 
@@ -90,7 +91,6 @@ extension ClientEngine {
     }
 
     func deliverToUser(_ envelope: Envelope) {
-        guard !everyEvent.isEmpty || !userEvents.isEmpty || isBusyWithCallbacks else { return }
         deliver(PusherEvent(envelope), to: everyEvent, userEvents)
     }
 

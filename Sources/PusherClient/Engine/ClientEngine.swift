@@ -8,6 +8,8 @@ import PusherProtocol
 package final class ClientEngine: Sendable {
     struct State {
         var machine: ClientStateMachine
+        /// Where the machine connects, in the application's terms.
+        var endpoint: Endpoint
         /// Effects of transitions that were made, and not carried out yet.
         var pending: [Effect] = []
         /// True while somebody is bound to carry them out: a nested call only adds to them.
@@ -26,7 +28,11 @@ package final class ClientEngine: Sendable {
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
         var effects: [Effect] = []
+        /// The sequences that have new events, and consumers that wait for them.
+        var sequencesToWake: [EventBuffer<PusherEvent>] = []
         var authorizations = AuthorizationTasks()
+        /// What reads the events of a channel, where the application transforms them.
+        var payloadReaders: [String: any PayloadReader] = [:]
         /// The number that the policy for authorizations is given in this turn of the loop.
         var sharedRandom: Double?
         /// True once the log has said that there is no connection, until there is one.
@@ -46,7 +52,9 @@ package final class ClientEngine: Sendable {
         package var eventLoop: any EventLoop
         package var transport: any Transport
         package var requester: any HTTPRequester
-        package var now: @Sendable () -> Instant
+        /// Those that the other two go by.
+        package var proxies: ProxyRules
+        package var now: @Sendable () -> ContinuousClock.Instant
         /// Draws a number in `0..<1`, for jitter.
         package var random: @Sendable () -> Double
 
@@ -54,12 +62,14 @@ package final class ClientEngine: Sendable {
             eventLoop: any EventLoop,
             transport: any Transport,
             requester: any HTTPRequester,
-            now: @escaping @Sendable () -> Instant = { ContinuousClock.now },
+            proxies: ProxyRules = .direct,
+            now: @escaping @Sendable () -> ContinuousClock.Instant = { ContinuousClock.now },
             random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
         ) {
             self.eventLoop = eventLoop
             self.transport = transport
             self.requester = requester
+            self.proxies = proxies
             self.now = now
             self.random = random
         }
@@ -68,9 +78,11 @@ package final class ClientEngine: Sendable {
     package let eventLoop: any EventLoop
     let transport: any Transport
     let requester: any HTTPRequester
-    let key: String
+    let proxies: ProxyRules
     let options: PusherClientOptions
-    let now: @Sendable () -> Instant
+    private let clock: @Sendable () -> ContinuousClock.Instant
+    /// Where the machine's time begins.
+    private let origin: ContinuousClock.Instant
     let random: @Sendable () -> Double
     var limits: PusherClientOptions.Limits { options.limits }
     let logger: Logger
@@ -79,6 +91,8 @@ package final class ClientEngine: Sendable {
     let dispatcher: CallbackDispatcher
     /// Runs callbacks on the main queue, wherever others run.
     let mainDispatcher: CallbackDispatcher
+    /// Both, or the one that is both.
+    let dispatchers: [CallbackDispatcher]
     let everyEvent: SinkRegistry
     let userEvents: SinkRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
@@ -89,7 +103,7 @@ package final class ClientEngine: Sendable {
     let state: NIOLockedValueBox<State>
     let loopState: NIOLoopBoundBox<LoopState>
 
-    init(key: String, configuration: CoreConfiguration, options: PusherClientOptions, environment: Environment) {
+    init(endpoint: Endpoint, options: PusherClientOptions, environment: Environment) {
         let errors = Broadcast<PusherClientError>(limit: options.limits.sequenceBuffer)
         let logger = options.logger
         self.errors = errors
@@ -97,9 +111,10 @@ package final class ClientEngine: Sendable {
         eventLoop = environment.eventLoop
         transport = environment.transport
         requester = environment.requester
-        self.key = key
+        proxies = environment.proxies
         self.options = options
-        now = environment.now
+        clock = environment.now
+        origin = environment.now()
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         everyEvent = SinkRegistry(sequenceLimit: options.limits.sequenceBuffer)
@@ -129,9 +144,20 @@ package final class ClientEngine: Sendable {
         } else {
             mainDispatcher = makeDispatcher(.main)
         }
-        state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration)))
+        dispatchers = mainDispatcher === dispatcher ? [dispatcher] : [dispatcher, mainDispatcher]
+        let configuration = CoreConfiguration(endpoint, options: options)
+        state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
     }
+
+    // MARK: Time
+
+    func now() -> Instant { Instant(clock(), since: origin) }
+
+    /// In the application's terms.
+    func status(_ status: ConnectionStateMachine.Status) -> ConnectionStatus { ConnectionStatus(status, since: origin) }
+
+    var status: ConnectionStatus { status(read { $0.machine.status }) }
 
     // MARK: The funnel
 
@@ -163,8 +189,8 @@ package final class ClientEngine: Sendable {
     /// Changes the state in a way that has no effects.
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
-    /// Carries out effects until none is left.
-    private func drain() {
+    /// Carries out effects until none is left. Called by whoever has set ``State/isDraining``.
+    func drain() {
         while true {
             var effects = loopState.value.effects
             loopState.value.effects = []
@@ -178,6 +204,7 @@ package final class ClientEngine: Sendable {
             loopState.value.effects = effects
             if isDone { break }
         }
+        wakeSequences()
         flush()
     }
 
@@ -188,53 +215,7 @@ package final class ClientEngine: Sendable {
         for id in unflushed { loopState.value.connections[id]?.flush() }
     }
 
-    // MARK: Inputs from the event loop
-
-    /// Something happened on the socket of an attempt. The effects of messages wait for the end of the read that
-    /// brought them, so that they are carried out together.
-    func received(_ event: TransportEvent, on id: AttemptID) {
-        switch event {
-        case .text(let buffer):
-            received(buffer, on: id)
-        case .readComplete:
-            step { _, _ in }
-        case .activity:
-            step { state, now in state.machine.activity(on: id, now: now, into: &state.pending) }
-        case .opened:
-            step { state, now in state.machine.opened(id, now: now, into: &state.pending) }
-        case .binary(let buffer):
-            malformed(
-                "the server sent a binary message of \(buffer.readableBytes) bytes; the protocol has none",
-                on: id
-            )
-        case .closed(let closure):
-            loopState.value.connections[id] = nil
-            step { state, now in state.machine.closed(id, closure, now: now, into: &state.pending) }
-        }
-    }
-
-    private func received(_ buffer: ByteBuffer, on id: AttemptID) {
-        let envelope: Envelope
-        do {
-            envelope = try Envelope(decoding: buffer.readableBytesUInt8Span)
-            if tracesMessages { trace("Received", envelope, String(buffer: buffer)) }
-        } catch {
-            if tracesMessages {
-                logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer))"])
-            }
-            return malformed("the server sent \(buffer.readableBytes) bytes that are no message: \(error)", on: id)
-        }
-        // Left to `.readComplete`, unless it is being drained already.
-        let now = now()
-        state.withLockedValue { state in
-            state.machine.received(envelope, on: id, now: now, into: &state.pending)
-        }
-    }
-
-    private func malformed(_ message: String, on id: AttemptID) {
-        let error = PusherClientError(.malformedMessage, message)
-        step { state, now in state.machine.receivedMalformed(error, on: id, now: now, into: &state.pending) }
-    }
+    // MARK: Timers
 
     func timerFired(_ id: TimerID) {
         loopState.value.timers.remove(id)

@@ -3,10 +3,11 @@ import NIOCore
 
 /// The elements that happen from the moment the sequence is made: none is missed between making and iterating it.
 ///
-/// It keeps the newest ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements for a consumer that is slower
-/// than they come, and counts what it had to drop. It ends when its source does: the channel is unsubscribed, or the
-/// client is released; and, for the task that iterates, when that task is cancelled. Each element goes to one iterator:
-/// make a sequence for each consumer. Dropping the sequence, with its iterators, ends its upkeep.
+/// It keeps the newest ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements for a consumer that is
+/// slower than they come, and counts what it had to drop. What comes in one read of the socket, which may be hundreds of
+/// events, comes faster than any consumer. It ends when its source does: the channel is unsubscribed, or
+/// the client is released; and, for the task that iterates, when that task is cancelled. Each element goes to one
+/// iterator: make a sequence for each consumer. Dropping the sequence, with its iterators, ends its upkeep.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// The sequence does not throw.
     public typealias Failure = Never
@@ -33,6 +34,7 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
         fileprivate let registration: Registration
 
         /// The next element; nil at the end, and when the task is cancelled.
+        @specialized(where Element == PusherEvent)
         public mutating func next() async -> Element? { await buffer.next() }
     }
 }
@@ -63,11 +65,18 @@ final class EventBuffer<Element: Sendable>: Sendable {
         var droppedCount = 0
         var isDropping = false
         var isFinished = false
+        /// True where somebody waits, and somebody else is going to call ``EventBuffer/wake()``.
+        var isToBeWoken = false
 
         mutating func takeFirst() -> Element? {
             guard let element = elements.popFirst() else { return nil }
             if elements.isEmpty { isDropping = false }
             return element
+        }
+
+        mutating func takeFirstForWaiting() -> (element: Element, to: CheckedContinuation<Element?, Never>)? {
+            guard !waiting.isEmpty, let element = takeFirst() else { return nil }
+            return (element, waiting.removeFirst().continuation)
         }
     }
 
@@ -77,43 +86,68 @@ final class EventBuffer<Element: Sendable>: Sendable {
     init(limit: Int) { self.limit = Swift.max(limit, 1) }
 
     var droppedCount: Int { state.withLockedValue { $0.droppedCount } }
+    /// How many calls of ``next()`` wait for an element.
+    var waitingCount: Int { state.withLockedValue { $0.waiting.count } }
 
+    /// Adds an element, and gives it to whoever waits for one.
     @discardableResult
     func add(_ element: Element) -> Addition {
-        var receiver: CheckedContinuation<Element?, Never>?
+        let (addition, mustWake) = append(element)
+        if mustWake { wake() }
+        return addition
+    }
+
+    /// Adds an element. Where somebody waits for one, and nobody is to wake them yet, the caller has to call ``wake()``,
+    /// once for all that it adds: a consumer that is woken by the first of many elements would compete for them with
+    /// the one that brings them.
+    func append(_ element: Element) -> (Addition, mustWake: Bool) {
         // An element can own anything; it must not be released while the lock is held.
         var evicted: Element?
-        let addition: Addition = state.withLockedValue { state in
-            guard !state.isFinished else { return .kept }
-            if !state.waiting.isEmpty {
-                receiver = state.waiting.removeFirst().continuation
-                return .kept
-            }
+        var handedOver: (element: Element, to: CheckedContinuation<Element?, Never>)?
+        let result: (Addition, Bool) = state.withLockedValue { state in
+            guard !state.isFinished else { return (.kept, false) }
             var addition = Addition.kept
             if state.elements.count >= limit {
-                evicted = state.elements.popFirst()
-                state.droppedCount += 1
-                addition = state.isDropping ? .dropped : .beganDropping
-                state.isDropping = true
+                handedOver = state.takeFirstForWaiting()
+                if handedOver == nil {
+                    evicted = state.elements.popFirst()
+                    state.droppedCount += 1
+                    addition = state.isDropping ? .dropped : .beganDropping
+                    state.isDropping = true
+                }
             }
             state.elements.append(element)
-            return addition
+            guard !state.waiting.isEmpty, !state.isToBeWoken else { return (addition, false) }
+            state.isToBeWoken = true
+            return (addition, true)
         }
-        receiver?.resume(returning: element)
+        if let (element, continuation) = handedOver { continuation.resume(returning: element) }
         _ = evicted
-        return addition
+        return result
+    }
+
+    /// Gives what was added to those who wait for it.
+    func wake() {
+        state.withLockedValue { $0.isToBeWoken = false }
+        while let (element, continuation) = state.withLockedValue({ $0.takeFirstForWaiting() }) {
+            continuation.resume(returning: element)
+        }
     }
 
     /// No element will come any more; those that are kept can still be taken.
     func finish() {
+        state.withLockedValue { $0.isFinished = true }
+        wake()
         let waiting = state.withLockedValue { state in
-            state.isFinished = true
             defer { state.waiting = [] }
             return state.waiting
         }
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
     }
 
+    // Called from other modules, which cannot make a copy of it for their element. Without one, the type of every
+    // buffer and option in it is looked up at run time, for each element.
+    @specialized(where Element == PusherEvent)
     func next() async -> Element? {
         if Task.isCancelled { return nil }
         let (element, id) = state.withLockedValue { state in

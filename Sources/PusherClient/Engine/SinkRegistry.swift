@@ -1,7 +1,8 @@
 import Foundation
 import NIOConcurrencyHelpers
 
-/// Who wants the events of a channel, or of all channels: callbacks and sequences alike, in the order in which they came.
+/// Who wants the events of a channel, or of all channels: callbacks and sequences alike, in the order in which they
+/// came.
 final class SinkRegistry: Sendable {
     fileprivate enum Sink {
         case callback(Binding)
@@ -81,6 +82,9 @@ final class SinkRegistry: Sendable {
 
     // MARK: Reading
 
+    /// True where nobody listens to anything.
+    var isEmpty: Bool { state.withLockedValue { $0.forEveryEvent.isEmpty && $0.byName.isEmpty } }
+
     /// The callbacks that are bound to names.
     var bindings: [String: [Binding]] {
         state.withLockedValue { $0.byName }.compactMapValues { sinks in
@@ -94,45 +98,59 @@ final class SinkRegistry: Sendable {
 
     // MARK: Delivery
 
-    /// True where nobody listens to anything.
-    var isEmpty: Bool { state.withLockedValue { $0.forEveryEvent.isEmpty && $0.byName.isEmpty } }
+    /// Those who want an event: the ones bound to every event first.
+    struct Sinks {
+        fileprivate var forEveryEvent: [Sink] = []
+        fileprivate var named: [Sink] = []
 
-    /// What became of an event.
-    struct Delivery {
-        /// The sequences for which dropping began.
-        var overflows = 0
-        /// What runs the callbacks that are bound to it; mostly none or one.
-        var dispatchers: [CallbackDispatcher] = []
-    }
+        /// Hands an event to the sequences. Those that somebody has to wake then are passed on.
+        ///
+        /// - Returns: The number of those for which dropping began.
+        func add(_ event: PusherEvent, waking wake: (EventBuffer<PusherEvent>) -> Void) -> Int {
+            Self.add(event, to: forEveryEvent, waking: wake) + Self.add(event, to: named, waking: wake)
+        }
 
-    /// Hands an event to the sequences, and says who is to call the callbacks.
-    func deliver(_ event: PusherEvent, into delivery: inout Delivery) {
-        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[event.eventName]) }
-        Self.deliver(event, to: forEveryEvent, into: &delivery)
-        if let named { Self.deliver(event, to: named, into: &delivery) }
-    }
-
-    private static func deliver(_ event: PusherEvent, to sinks: [Sink], into delivery: inout Delivery) {
-        for sink in sinks {
-            switch sink {
-            case .callback(let binding):
-                let dispatcher = binding.dispatcher
-                if !delivery.dispatchers.contains(where: { $0 === dispatcher }) {
-                    delivery.dispatchers.append(dispatcher)
-                }
-            case .sequence(_, let buffer):
-                if case .beganDropping = buffer.add(event) { delivery.overflows += 1 }
+        private static func add(
+            _ event: PusherEvent,
+            to sinks: [Sink],
+            waking wake: (EventBuffer<PusherEvent>) -> Void
+        ) -> Int {
+            var overflows = 0
+            for case .sequence(_, let buffer) in sinks {
+                let (addition, mustWake) = buffer.append(event)
+                if case .beganDropping = addition { overflows += 1 }
+                if mustWake { wake(buffer) }
             }
+            return overflows
+        }
+
+        /// Whether there are callbacks that run there.
+        func hasBinding(by dispatcher: CallbackDispatcher) -> Bool {
+            forEveryEvent.contains { $0.binding?.dispatcher === dispatcher }
+                || named.contains { $0.binding?.dispatcher === dispatcher }
+        }
+
+        /// Calls the callbacks that run there. False where there are none.
+        @discardableResult
+        func call(_ event: PusherEvent, by dispatcher: CallbackDispatcher) -> Bool {
+            let hasCalled = Self.call(event, forEveryEvent, by: dispatcher)
+            return Self.call(event, named, by: dispatcher) || hasCalled
+        }
+
+        private static func call(_ event: PusherEvent, _ sinks: [Sink], by dispatcher: CallbackDispatcher) -> Bool {
+            var hasCalled = false
+            for case .callback(let binding) in sinks where binding.dispatcher === dispatcher {
+                binding.call(event)
+                hasCalled = true
+            }
+            return hasCalled
         }
     }
 
-    /// The callbacks for events of that name that run there.
-    func bindings(of name: String, by dispatcher: CallbackDispatcher) -> [Binding] {
-        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[name]) }
-        let sinks = named.map { forEveryEvent + $0 } ?? forEveryEvent
-        return sinks.compactMap { sink in
-            guard let binding = sink.binding, binding.dispatcher === dispatcher else { return nil }
-            return binding
+    func sinks(for name: String) -> Sinks {
+        state.withLockedValue { state in
+            guard !state.byName.isEmpty else { return Sinks(forEveryEvent: state.forEveryEvent) }
+            return Sinks(forEveryEvent: state.forEveryEvent, named: state.byName[name] ?? [])
         }
     }
 
@@ -186,15 +204,21 @@ extension SinkRegistry.State {
 final class Binding: Sendable {
     let id = UUID().uuidString
     let dispatcher: CallbackDispatcher
-    private let callback: NIOLockedValueBox<(@Sendable (PusherEvent) -> Void)?>
+    private let callback: NIOLockedValueBox<Callback?>
+
+    // A function that is itself the value of a generic box is wrapped once more, for good, each time that it is looked
+    // at.
+    private struct Callback: Sendable {
+        let call: @Sendable (PusherEvent) -> Void
+    }
 
     init(_ dispatcher: CallbackDispatcher, _ callback: @escaping @Sendable (PusherEvent) -> Void) {
         self.dispatcher = dispatcher
-        self.callback = NIOLockedValueBox(callback)
+        self.callback = NIOLockedValueBox(Callback(call: callback))
     }
 
     func call(_ event: PusherEvent) {
-        callback.withLockedValue { $0 }?(event)
+        callback.withLockedValue { $0 }?.call(event)
     }
 
     func unbind() {

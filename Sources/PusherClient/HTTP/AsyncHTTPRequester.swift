@@ -7,16 +7,17 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
-/// Requests over a connection pool of its own, made at the first request: most clients never make one.
+/// Requests over a connection pool of its own, made at the first request: most clients never make one. Each proxy has
+/// another pool, as has no proxy.
 package final class AsyncHTTPRequester: HTTPRequester {
     private enum State {
-        case unused
-        case running(HTTPClient)
+        case running([ProxyServer?: HTTPClient])
         case shutDown
     }
 
     private let tls: TLSOptions
-    private let state = NIOLockedValueBox(State.unused)
+    private let proxies: ProxyRules
+    private let state = NIOLockedValueBox(State.running([:]))
 
     private let maximumConnections: Int
     private let connectTimeout: Duration
@@ -24,8 +25,14 @@ package final class AsyncHTTPRequester: HTTPRequester {
     /// - Parameters:
     ///   - maximumConnections: To one host, at once.
     ///   - connectTimeout: For TCP and TLS, and for the wait for a connection where as many are open as may be.
-    package init(tls: TLSOptions, maximumConnections: Int = 16, connectTimeout: Duration = .seconds(10)) {
+    package init(
+        tls: TLSOptions,
+        proxies: ProxyRules = .direct,
+        maximumConnections: Int = 16,
+        connectTimeout: Duration = .seconds(10)
+    ) {
         self.tls = tls
+        self.proxies = proxies
         self.maximumConnections = maximumConnections
         self.connectTimeout = connectTimeout
     }
@@ -33,22 +40,21 @@ package final class AsyncHTTPRequester: HTTPRequester {
     deinit { shutdown() }
 
     package func shutdown() {
-        let client: HTTPClient? = state.withLockedValue { state in
+        let clients: [HTTPClient] = state.withLockedValue { state in
             defer { state = .shutDown }
-            if case .running(let client) = state { return client }
-            return nil
+            if case .running(let clients) = state { return Array(clients.values) }
+            return []
         }
-        // Ends the requests under way too; the client keeps itself alive until that is done.
-        client?.shutdown(queue: .global()) { _ in }
+        // Ends the requests under way too; the clients keep themselves alive until that is done.
+        for client in clients { client.shutdown(queue: .global()) { _ in } }
     }
 
     package func response(to request: HTTPRequest) async throws -> HTTPResponse {
         if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
-        let client = try client()
         let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
         do {
             return try await withThrowingTaskGroup { group in
-                group.addTask { try await Self.followingRedirects(request, with: client) }
+                group.addTask { try await self.followingRedirects(request) }
                 group.addTask {
                     try await Task.sleep(for: timeout)
                     throw HTTPRequestError(.timedOut, "it took longer than \(timeout)")
@@ -59,27 +65,38 @@ package final class AsyncHTTPRequester: HTTPRequester {
             }
         } catch {
             if Task.isCancelled { throw CancellationError() }
-            throw RequestFailure.error(error)
+            throw RequestFailure.error(error, through: nil)
         }
     }
 
-    private func client() throws -> HTTPClient {
+    private func client(through proxy: ProxyServer?) throws -> HTTPClient {
         try state.withLockedValue { state in
-            switch state {
-            case .running(let client): return client
-            case .shutDown: throw HTTPRequestError(.shutDown, "the client was released")
-            case .unused:
-                let client = HTTPClient(
-                    eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                    configuration: try configuration()
-                )
-                state = .running(client)
-                return client
+            guard case .running(var clients) = state else {
+                throw HTTPRequestError(.shutDown, "the client was released")
             }
+            if let client = clients[proxy] { return client }
+            let client = HTTPClient(
+                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                configuration: try configuration(proxy)
+            )
+            clients[proxy] = client
+            state = .running(clients)
+            return client
         }
     }
 
-    private func configuration() throws -> HTTPClient.Configuration {
+    /// The proxy on the way to a URL.
+    private func proxy(for url: String) throws -> ProxyServer? {
+        guard let url = URL(string: url), let host = url.host else { return nil }
+        let useTLS = url.scheme?.lowercased() == "https"
+        do throws(PusherClientError) {
+            return try proxies.proxy(forHost: host, port: url.port ?? (useTLS ? 443 : 80), useTLS: useTLS, tls: tls)
+        } catch {
+            throw HTTPRequestError(.invalidRequest, error.message, cause: error)
+        }
+    }
+
+    private func configuration(_ proxy: ProxyServer?) throws -> HTTPClient.Configuration {
         let tlsConfiguration: TLSConfiguration
         do throws(PusherClientError) {
             tlsConfiguration = try tls.makeConfiguration()
@@ -91,27 +108,42 @@ package final class AsyncHTTPRequester: HTTPRequester {
             redirectConfiguration: .disallow,
             timeout: .init(connect: TimeAmount(clamping: connectTimeout))
         )
+        if let proxy {
+            configuration.proxy = .server(
+                host: proxy.host,
+                port: proxy.port,
+                authorization: proxy.credentials.map { .basic(username: $0.username, password: $0.password) }
+            )
+        }
         // The one who asks decides about another try, and counts it.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // So many requests are under way at once by default; none shall wait, its time running, for another's connection.
+        // So many requests are under way at once by default; none shall wait, its time running, for another's
+        // connection.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
         return configuration
     }
 
-    private static func followingRedirects(
-        _ request: HTTPRequest,
-        with client: HTTPClient
-    ) async throws -> HTTPResponse {
+    private func followingRedirects(_ request: HTTPRequest) async throws -> HTTPResponse {
         var request = request
         for _ in 0...Redirect.maximum {
-            let response = try await send(request, with: client)
+            let response = try await send(request)
             guard let target = try Redirect.target(of: response, to: request) else { return response }
             request = target
         }
         throw HTTPRequestError(.redirectRefused, "it redirects more than \(Redirect.maximum) times")
     }
 
-    private static func send(_ request: HTTPRequest, with client: HTTPClient) async throws -> HTTPResponse {
+    private func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let proxy = try proxy(for: request.url)
+        do {
+            return try await send(request, with: try client(through: proxy))
+        } catch {
+            if Task.isCancelled { throw CancellationError() }
+            throw RequestFailure.error(error, through: proxy)
+        }
+    }
+
+    private func send(_ request: HTTPRequest, with client: HTTPClient) async throws -> HTTPResponse {
         var message = HTTPClientRequest(url: request.url)
         message.method = HTTPMethod(rawValue: request.method)
         for field in request.headers.fields { message.headers.add(name: field.name, value: field.value) }

@@ -5,22 +5,13 @@ package enum FormEncoding {
         var encoded: [UInt8] = []
         encoded.reserveCapacity(text.utf8.count)
         for byte in text.utf8 {
-            if isUnreserved(byte) {
+            if byte.isUnreserved || "!*'()".utf8.contains(byte) {
                 encoded.append(byte)
             } else {
                 encoded += [UInt8(ascii: "%"), digit(byte >> 4), digit(byte & 15)]
             }
         }
         return String(decoding: encoded, as: UTF8.self)
-    }
-
-    private static func isUnreserved(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "0")...UInt8(ascii: "9"):
-            true
-        default: "-_.!~*'()".utf8.contains(byte)
-        }
     }
 
     private static func digit(_ value: UInt8) -> UInt8 {

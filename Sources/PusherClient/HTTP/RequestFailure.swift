@@ -6,23 +6,19 @@ import NIOSSL
 
 /// Puts the failures of the HTTP client into this package's words.
 enum RequestFailure {
-    static func error(_ error: any Error) -> HTTPRequestError {
+    /// - Parameter proxy: What was on the way.
+    static func error(_ error: any Error, through proxy: ProxyServer?) -> HTTPRequestError {
         switch error {
         case let error as HTTPRequestError: error
-        case let error as HTTPClientError where error == .connectTimeout:
-            HTTPRequestError(.timedOut, "no connection was made in time", cause: error)
-        case let error as HTTPClientError where error == .alreadyShutdown || error == .cancelled:
-            HTTPRequestError(.shutDown, "the client was released", cause: error)
-        case let error as HTTPClientError where error == .remoteConnectionClosed:
-            HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
+        case let error as HTTPClientError: failure(error, through: proxy)
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
-            HTTPRequestError(.failed, "its host could not be resolved", cause: error)
+            HTTPRequestError(.failed, "\(proxy?.asSubject ?? "its host") could not be resolved", cause: error)
         case let error as NIOConnectionError:
-            HTTPRequestError(.failed, "no TCP connection could be made", cause: error.connectionErrors.first?.error)
+            notConnected(through: proxy, error.connectionErrors.first?.error ?? error)
         case let error as IOError where error.errnoCode == ECONNRESET || error.errnoCode == EPIPE:
             HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
         case let error as IOError:
-            HTTPRequestError(.failed, "no TCP connection could be made", cause: error)
+            notConnected(through: proxy, error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
             HTTPRequestError(
                 .failed,
@@ -33,4 +29,43 @@ enum RequestFailure {
             HTTPRequestError(.failed, "the request failed", cause: error)
         }
     }
+
+    private static func failure(_ error: HTTPClientError, through proxy: ProxyServer?) -> HTTPRequestError {
+        switch error {
+        case .connectTimeout:
+            HTTPRequestError(.timedOut, "no connection was made in time", cause: error)
+        case .alreadyShutdown, .cancelled:
+            HTTPRequestError(.shutDown, "the client was released", cause: error)
+        case .remoteConnectionClosed:
+            HTTPRequestError(
+                .failed,
+                "the connection\(proxy.map { " through \($0.asSubject)" } ?? "") ended before the answer was there",
+                cause: error
+            )
+        case .proxyAuthenticationRequired:
+            HTTPRequestError(
+                .failed,
+                "\(proxy?.asSubject ?? "the proxy") \(proxy?.reasonForRefusingCredentials ?? "answered with HTTP 407")",
+                cause: error
+            )
+        case .invalidProxyResponse, .httpProxyHandshakeTimeout:
+            HTTPRequestError(
+                .failed,
+                "\(proxy?.asSubject ?? "the proxy") refused to connect to the endpoint's host",
+                cause: error
+            )
+        default:
+            HTTPRequestError(.failed, "the request failed", cause: error)
+        }
+    }
+
+    private static func notConnected(through proxy: ProxyServer?, _ error: any Error) -> HTTPRequestError {
+        let place = proxy.map { " to \($0.asSubject), port \($0.port)" } ?? ""
+        return HTTPRequestError(.failed, "no TCP connection could be made\(place)", cause: error)
+    }
+}
+
+extension ProxyServer {
+    /// For the text of an error.
+    var asSubject: String { "the proxy '\(host)'" }
 }

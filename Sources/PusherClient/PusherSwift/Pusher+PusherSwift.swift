@@ -31,13 +31,15 @@ extension Pusher {
         )
     }
 
-    /// The same as ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
+    /// The same as
+    /// ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     @discardableResult
     public func subscribeToPresenceChannel(channelName: String) -> PusherPresenceChannel {
         subscribeToPresenceChannel(channelName: channelName, auth: nil)
     }
 
-    /// The same as ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
+    /// The same as
+    /// ``subscribeToPresenceChannel(channelName:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     @preconcurrency @discardableResult
     public func subscribeToPresenceChannel(
         channelName: String,

@@ -15,8 +15,8 @@ extension PusherChannel {
         finish()
     }
 
-    /// The callbacks that are bound to names of events. Those that are bound to every event of the channel are not among
-    /// them.
+    /// The callbacks that are bound to names of events. Those that are bound to every event of the channel are not
+    /// among them.
     public var eventHandlers: [String: [EventHandler]] {
         sinks.bindings.mapValues { bindings in bindings.map { EventHandler(id: $0.id) } }
     }

@@ -1,33 +1,63 @@
 import Foundation
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import NIOSSL
 
 /// Puts the failures of NIO into this package's words.
 enum ConnectionFailure {
     /// For an attempt that did not come to a TCP connection.
-    static func connecting(to request: TransportRequest, _ error: any Error) -> PusherClientError {
-        let host = request.hostWithoutBrackets
+    static func connecting(
+        to request: TransportRequest,
+        through proxy: ProxyServer?,
+        _ error: any Error
+    ) -> PusherClientError {
+        let what = proxy == nil ? "the host" : "the proxy"
+        let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
+        let cause: (any Error)?
         switch error {
         case let error as PusherClientError:
             return error
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
             return PusherClientError(
-                .nameResolutionFailed,
-                "the host '\(host)' could not be resolved",
+                proxy == nil ? .nameResolutionFailed : .proxyFailed,
+                "\(what) '\(host)' could not be resolved",
                 cause: error.dnsAError ?? error.dnsAAAAError
             )
         case let error as NIOConnectionError:
-            return unreachable(request, error.connectionErrors.first?.error ?? error)
+            cause = error.connectionErrors.first?.error ?? error
         default:
-            return unreachable(request, error)
+            cause = error
         }
+        let why = (cause as? IOError).map { ": \(String(cString: strerror($0.errnoCode)))" } ?? ""
+        return PusherClientError(
+            proxy == nil ? .connectionFailed : .proxyFailed,
+            "no TCP connection could be made to \(what) '\(host)', port \(port)\(why)",
+            cause: cause
+        )
     }
 
-    private static func unreachable(_ request: TransportRequest, _ error: any Error) -> PusherClientError {
-        PusherClientError(
-            .connectionFailed,
-            "no TCP connection could be made to '\(request.hostWithoutBrackets)', port \(request.port)",
+    /// For a proxy that made no tunnel to the server; `status` is that of its answer.
+    static func tunneling(
+        to request: TransportRequest,
+        through proxy: ProxyServer,
+        status: HTTPResponseStatus?,
+        _ error: (any Error)?
+    ) -> PusherClientError {
+        let why =
+            switch status?.code {
+            case nil: "it gave no answer, or none that is HTTP"
+            case let code? where (200..<300).contains(code):
+                "it answered with HTTP \(code), but there was no tunnel behind it"
+            case 407?: "it \(proxy.reasonForRefusingCredentials)"
+            case let code?: "it answered with HTTP \(code)"
+            }
+        return PusherClientError(
+            .proxyFailed,
+            """
+            the proxy '\(proxy.host)', port \(proxy.port), made no connection to '\(request.hostWithoutBrackets)', port \
+            \(request.port): \(why)
+            """,
             cause: error
         )
     }

@@ -6,8 +6,8 @@ package import NIOSSL
 import PusherEncryption
 
 extension TLSOptions {
-    /// Throws an error of code ``PusherClientError/Code/invalidOption`` where a PEM text does not hold what it should, or a pin
-    /// is none.
+    /// Throws an error of code ``PusherClientError/Code/invalidOption`` where a PEM text does not hold what it should,
+    /// or a pin is none.
     package func validate() throws(PusherClientError) {
         _ = try makeConfiguration()
         _ = try pinnedDigests()
@@ -57,7 +57,7 @@ extension TLSOptions {
             guard let digest = Data(base64Encoded: text), digest.count == 32 else {
                 throw PusherClientError(
                     .invalidOption,
-                    "the pin \(String(reflecting: String(pin.prefix(100)))) is not the base64 of a SHA-256, which has 32 bytes"
+                    "the pin \(pin.quoted) is not the base64 of a SHA-256, which has 32 bytes"
                 )
             }
             digests.insert(Array(digest))

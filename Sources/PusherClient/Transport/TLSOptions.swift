@@ -6,10 +6,10 @@ public struct TLSOptions: Hashable, Sendable {
     /// What is checked of the server's certificate. Default: ``CertificateVerification-swift.enum/full``.
     public var certificateVerification: CertificateVerification
 
-    /// The public keys that the certificate of the Pusher server may have, in addition to all that is verified of it. Each is the
-    /// base64 of the SHA-256 of the key's `SubjectPublicKeyInfo`, with or without `sha256/` before it; have a second one for a key
-    /// that you keep in reserve. Where the server shows another key the connection ends before anything was sent on it, with
-    /// ``PusherClientError/Code/pinMismatch``. Default: none, and any key is accepted.
+    /// The public keys that the certificate of the Pusher server may have, in addition to all that is verified of it.
+    /// Each is the base64 of the SHA-256 of the key's `SubjectPublicKeyInfo`, with or without `sha256/` before it; have
+    /// a second one for a key that you keep in reserve. Where the server shows another key the connection ends before
+    /// anything was sent on it, with ``PusherClientError/Code/pinMismatch``. Default: none, and any key is accepted.
     ///
     /// ```sh
     /// openssl x509 -in certificate.pem -pubkey -noout | openssl pkey -pubin -outform der \

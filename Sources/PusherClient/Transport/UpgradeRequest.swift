@@ -61,7 +61,7 @@ package struct UpgradeRequest: Sendable {
         guard !host.isEmpty, host.utf8.allSatisfy({ $0.isVisibleASCII && $0 != UInt8(ascii: "/") }) else {
             throw PusherClientError(.invalidHost, "'\(request.host)' is no host name or IP address")
         }
-        let name = host.utf8.contains(UInt8(ascii: ":")) ? "[\(host)]" : host
+        let name = HostName.withBrackets(host)
         return request.port == (request.useTLS ? 443 : 80) ? name : "\(name):\(request.port)"
     }
 
@@ -86,10 +86,7 @@ package struct UpgradeRequest: Sendable {
 
 extension TransportRequest {
     /// The host as a resolver takes it; an IPv6 address may have been written as in a URL.
-    package var hostWithoutBrackets: String {
-        guard host.hasPrefix("["), host.hasSuffix("]"), host.utf8.count > 2 else { return host }
-        return String(host.dropFirst().dropLast())
-    }
+    package var hostWithoutBrackets: String { HostName.withoutBrackets(host) }
 }
 
 extension UInt8 {

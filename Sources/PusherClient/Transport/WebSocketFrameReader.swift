@@ -3,8 +3,9 @@ package import PusherProtocol
 
 /// Makes messages of the bytes that a server sends, however they are cut (RFC 6455).
 ///
-/// Give it bytes with ``append(_:)``, then call ``next()`` until it returns nil. It keeps no more than one message, of at
-/// most the size given, and the bytes appended that ``next()`` has not come to. After it has thrown it must not be used.
+/// Give it bytes with ``append(_:)``, then call ``next()`` until it returns nil. It keeps no more than one message, of
+/// at most the size given, and the bytes appended that ``next()`` has not come to. After it has thrown it must not be
+/// used.
 package struct WebSocketFrameReader: Sendable {
     package enum Output: Hashable, Sendable {
         /// A whole message in UTF-8.
@@ -148,10 +149,5 @@ private struct UnfinishedMessage: Sendable {
 }
 
 extension ByteBuffer {
-    fileprivate var isUTF8: Bool {
-        withUnsafeReadableBytes { bytes in
-            var validator = UTF8Validator()
-            return validator.consume(bytes) && validator.isComplete
-        }
-    }
+    fileprivate var isUTF8: Bool { withUnsafeReadableBytes(\.isUTF8) }
 }

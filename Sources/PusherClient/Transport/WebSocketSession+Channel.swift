@@ -20,14 +20,14 @@ extension WebSocketSession: ChannelInboundHandler {
     }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = unwrapInboundIn(data)
         switch stage {
         case .open, .closing:
-            reader.append(bytes)
+            reader.append(unwrapInboundIn(data))
             readFrames()
         case .upgrading:
+            var bytes = unwrapInboundIn(data)
             readUpgrade(&bytes)
-        case .connecting, .securing, .lingering, .ended:
+        case .connecting, .tunneling, .securing, .lingering, .ended:
             break
         }
     }
@@ -44,7 +44,7 @@ extension WebSocketSession: ChannelInboundHandler {
                 receive?(.activity)
             }
             receive?(.readComplete)
-        case .connecting, .securing, .upgrading, .lingering, .ended:
+        case .connecting, .tunneling, .securing, .upgrading, .lingering, .ended:
             break
         }
     }
@@ -64,6 +64,7 @@ extension WebSocketSession: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) {
         switch stage {
+        case .tunneling: tunnelingFailed(failure)
         case .connecting, .securing: securingFailed(failure)
         case .upgrading: end(TransportClosure(code: nil, error: ConnectionFailure.upgrading(failure)))
         case .open: end(TransportClosure(code: nil, error: ConnectionFailure.lost(failure)))
@@ -92,26 +93,31 @@ extension WebSocketSession {
     /// Hands over what is complete. The receiver may end the connection at each event.
     private func readFrames() {
         var isInPart = true
-        while receive != nil {
+        // Taken out: each look into an object costs as much as a short frame.
+        var reader = WebSocketFrameReader(maximumMessageSize: 0)
+        swap(&reader, &self.reader)
+        while let receive {
             do {
                 guard let output = try reader.next() else { break }
                 isInPart = false
-                handle(output)
+                handle(output, receive)
             } catch {
                 violated(error)
             }
         }
+        // Whoever ended the connection has let go of it.
+        if receive != nil { swap(&reader, &self.reader) }
         hasReadInPart = isInPart
     }
 
-    private func handle(_ output: WebSocketFrameReader.Output) {
+    private func handle(_ output: WebSocketFrameReader.Output, _ receive: (TransportEvent) -> Void) {
         switch output {
-        case .text(let payload): receive?(.text(payload))
-        case .binary(let payload): receive?(.binary(payload))
-        case .fragment, .pong: receive?(.activity)
+        case .text(let payload): receive(.text(payload))
+        case .binary(let payload): receive(.binary(payload))
+        case .fragment, .pong: receive(.activity)
         case .ping(let payload):
             answerPing(payload)
-            receive?(.activity)
+            receive(.activity)
         case .close(let code, let reason):
             peerClosed(code, reason: reason)
         }

@@ -5,7 +5,7 @@ import PusherProtocol
 extension WebSocketSession {
     func close(code: CloseCode, reason: String) {
         switch stage {
-        case .connecting, .securing, .upgrading:
+        case .connecting, .tunneling, .securing, .upgrading:
             // The caller is not called back from within its call.
             let receive = receive
             abort()
@@ -60,7 +60,7 @@ extension WebSocketSession {
     private func closingTimedOut() {
         switch stage {
         case .closing: end(TransportClosure(code: nil, error: ConnectionFailure.unanswered()))
-        case .connecting, .securing, .upgrading, .open, .lingering, .ended: end(nil)
+        case .connecting, .tunneling, .securing, .upgrading, .open, .lingering, .ended: end(nil)
         }
     }
 

@@ -7,6 +7,7 @@ extension WebSocketSession {
         guard case .connecting = stage else { return }
         do {
             upgrade = UpgradeResponseReader(try UpgradeRequest(request))
+            proxy = try options.proxies.proxy(for: request, tls: options.tls)
         } catch {
             return end(TransportClosure(code: nil, error: error))
         }
@@ -28,6 +29,7 @@ extension WebSocketSession {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         makeConnection(
             bootstrap
+                .resolver(options.resolver)
                 // The attempt as a whole is timed by whoever asked for it.
                 .connectTimeout(.hours(24))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -46,9 +48,9 @@ extension WebSocketSession {
                 PusherClientError(.invalidPort, "the port \(request.port) is not within 1 and 65535")
             )
         }
-        let host = request.hostWithoutBrackets
-        guard let address = try? SocketAddress(ipAddress: host, port: request.port) else {
-            return bootstrap.connect(host: host, port: request.port)
+        let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
+        guard let address = try? SocketAddress(ipAddress: host, port: port) else {
+            return bootstrap.connect(host: host, port: port)
         }
         return bootstrap.connect(to: address)
     }
@@ -65,15 +67,28 @@ extension WebSocketSession {
 
     private func connectingFailed(_ error: any Error) {
         guard case .connecting = stage else { return }
-        end(TransportClosure(code: nil, error: ConnectionFailure.connecting(to: request, error)))
+        end(TransportClosure(code: nil, error: ConnectionFailure.connecting(to: request, through: proxy, error)))
     }
 
     private func connected(_ channel: any Channel, tls: NIOSSLContext?) {
         guard case .connecting = stage else { return channel.close(promise: nil) }
         guard channel.isActive else { return connectingFailed(ChannelError.ioOnClosedChannel) }
-        stage = tls == nil ? .upgrading : .securing
         do {
             try channel.pipeline.syncOperations.addHandler(self)
+            if let proxy {
+                stage = .tunneling
+                try tunnel(channel, through: proxy) { self.secure(channel, tls: tls) }
+            } else {
+                secure(channel, tls: tls)
+            }
+        } catch {
+            tunnelingFailed(error)
+        }
+    }
+
+    private func secure(_ channel: any Channel, tls: NIOSSLContext?) {
+        stage = tls == nil ? .upgrading : .securing
+        do {
             if let tls {
                 // After this handler, which is to see how the handshake begins, but before it in the pipeline.
                 let handler = try NIOSSLClientHandler(context: tls, serverHostname: request.serverNameForTLS)

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOHTTP1
 import PusherProtocol
 
 /// The life of one socket, from the name lookup to its end. Everything in it happens on its event loop.
@@ -8,6 +9,8 @@ final class WebSocketSession {
     enum Stage {
         /// The TLS context is made, the name looked up, the TCP connection made.
         case connecting
+        /// The proxy was asked to connect to the server.
+        case tunneling
         /// The TLS handshake is under way.
         case securing
         /// The upgrade has been sent.
@@ -26,6 +29,10 @@ final class WebSocketSession {
     let eventLoop: any EventLoop
 
     var stage = Stage.connecting
+    /// What the connection goes through.
+    var proxy: ProxyServer?
+    /// What the proxy answered, where it has.
+    var proxyStatus: HTTPResponseStatus?
     /// Nil once `.closed` was given, or nothing may be given any more.
     var receive: (@Sendable (TransportEvent) -> Void)?
     /// The channels that may become the connection; more than one where the host has several addresses.

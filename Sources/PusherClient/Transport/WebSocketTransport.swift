@@ -1,9 +1,10 @@
 package import NIOCore
+package import NIOPosix
 package import PusherProtocol
 
 /// WebSocket (RFC 6455) over TCP or TLS, on NIO.
 package struct WebSocketTransport: Transport {
-    package struct Options: Hashable, Sendable {
+    package struct Options: Sendable {
         /// The largest message accepted, over all its fragments, in bytes. Default: 16 MiB.
         package var maximumMessageSize: Int
         /// How many bytes may wait for a server that does not read. Default: 16 MiB.
@@ -11,17 +12,25 @@ package struct WebSocketTransport: Transport {
         /// How long the server may take for its part of the closing handshake. Default: 2 seconds.
         package var closingTimeout: Duration
         package var tls: TLSOptions
+        /// What lies between. Default: nothing.
+        package var proxies: ProxyRules
+        /// Finds a host's addresses. Default: the system.
+        package var resolver: (any Resolver & Sendable)?
 
         package init(
             maximumMessageSize: Int = 16 << 20,
             maximumUnwrittenBytes: Int = 16 << 20,
             closingTimeout: Duration = .seconds(2),
-            tls: TLSOptions = TLSOptions()
+            tls: TLSOptions = TLSOptions(),
+            proxies: ProxyRules = .direct,
+            resolver: (any Resolver & Sendable)? = nil
         ) {
             self.maximumMessageSize = maximumMessageSize
             self.maximumUnwrittenBytes = maximumUnwrittenBytes
             self.closingTimeout = closingTimeout
             self.tls = tls
+            self.proxies = proxies
+            self.resolver = resolver
         }
     }
 
@@ -34,12 +43,13 @@ package struct WebSocketTransport: Transport {
         self.tlsContexts = TLSContextSource(options.tls)
     }
 
-    init(_ options: PusherClientOptions) {
+    init(_ options: PusherClientOptions, proxies: ProxyRules) {
         self.init(
             Options(
                 maximumMessageSize: options.limits.messageSize,
                 closingTimeout: options.timeouts.clamped.closing,
-                tls: options.tls
+                tls: options.tls,
+                proxies: proxies
             )
         )
     }
@@ -69,7 +79,7 @@ package struct WebSocketTransport: Transport {
 
 /// One WebSocket. All calls are made on its event loop.
 package final class WebSocketConnection: TransportConnection {
-    private let session: NIOLoopBoundBox<WebSocketSession>
+    let session: NIOLoopBoundBox<WebSocketSession>
 
     init(_ session: sending WebSocketSession, eventLoop: any EventLoop) {
         self.session = .makeBoxSendingValue(session, eventLoop: eventLoop)

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// The user who is signed in: their own events, which a backend sends to all their connections, and the users they watch.
+/// The user who is signed in: their own events, which a backend sends to all their connections, and the users they
+/// watch.
 ///
 /// It is the same object for a client's whole life, whoever is signed in. Callbacks and sequences stay over reconnects.
 public final class PusherUser: Sendable {

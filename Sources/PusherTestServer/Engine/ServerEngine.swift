@@ -9,6 +9,7 @@ final class ServerEngine: Sendable {
     /// Nil where webhooks are recorded only.
     private let webhooks: WebhookSender?
     let state: NIOLockedValueBox<State>
+    let newRecords = ChangeSignal()
 
     struct State: Sendable {
         var brain: ServerBrain
@@ -54,7 +55,7 @@ final class ServerEngine: Sendable {
 
     private func step(state transition: (inout State) -> [ServerAction]) {
         let unixTime = unixTime()
-        let (hasWork, readers) = state.withLockedValue { state in
+        let (hasWork, hasRecords) = state.withLockedValue { state in
             state.brain.now = max(state.brain.now, .nanoseconds(Int64(clamping: eventLoop.now.uptimeNanoseconds)))
             state.brain.unixTime = unixTime
             let actions = transition(&state)
@@ -67,9 +68,9 @@ final class ServerEngine: Sendable {
                     state.queue.append(action)
                 }
             }
-            return (!state.queue.isEmpty && !state.isDraining, hasRecords ? state.log.takeWaitingReaders() : [])
+            return (!state.queue.isEmpty && !state.isDraining, hasRecords)
         }
-        for reader in readers { reader.resume() }
+        if hasRecords { newRecords.send() }
         guard hasWork else { return }
         if eventLoop.inEventLoop { drain() } else { eventLoop.execute { self.drain() } }
     }

@@ -3,11 +3,15 @@ import NIOCore
 import NIOPosix
 import NIOSSL
 
-/// Binds the port and gives each TCP connection its handlers. All connections run on the engine's event loop.
+/// Binds the port and gives each TCP connection its handlers. All connections run on one event loop.
 final class Listener: Sendable {
-    private let options: PusherTestServer.Options
-    private let engine: ServerEngine
+    private let eventLoop: any EventLoop
+    private let host: String
+    private let makePreparation: @Sendable () throws -> Preparation
     private let state: NIOLockedValueBox<State>
+
+    /// Adds a connection's handlers.
+    typealias Preparation = @Sendable (any Channel) throws -> Void
 
     private struct State {
         var port: Int
@@ -16,11 +20,18 @@ final class Listener: Sendable {
         var children: [ObjectIdentifier: any Channel] = [:]
     }
 
-    init(options: PusherTestServer.Options, engine: ServerEngine) {
-        self.options = options
-        self.engine = engine
-        let current = engine.eventLoop.makeSucceededFuture((any Channel)?.none)
-        self.state = NIOLockedValueBox(State(port: options.port, current: current))
+    /// - Parameter makePreparation: is called by each start, which fails with its error.
+    init(
+        eventLoop: any EventLoop,
+        host: String,
+        port: Int,
+        makePreparation: @escaping @Sendable () throws -> Preparation
+    ) {
+        self.eventLoop = eventLoop
+        self.host = host
+        self.makePreparation = makePreparation
+        let current = eventLoop.makeSucceededFuture((any Channel)?.none)
+        self.state = NIOLockedValueBox(State(port: port, current: current))
     }
 
     var port: Int { state.withLockedValue { $0.port } }
@@ -28,7 +39,7 @@ final class Listener: Sendable {
     func start() async throws {
         _ = try await transition { channel in
             guard let channel else { return self.bind() }
-            return self.engine.eventLoop.makeSucceededFuture(channel)
+            return self.eventLoop.makeSucceededFuture(channel)
         }.get()
     }
 
@@ -40,7 +51,7 @@ final class Listener: Sendable {
     @discardableResult
     func beginShutdown() -> EventLoopFuture<(any Channel)?> {
         transition { channel in
-            guard let channel else { return self.engine.eventLoop.makeSucceededFuture(nil) }
+            guard let channel else { return self.eventLoop.makeSucceededFuture(nil) }
             return self.close(channel).map { nil }
         }
     }
@@ -49,7 +60,7 @@ final class Listener: Sendable {
     private func transition(
         _ change: @escaping @Sendable ((any Channel)?) -> EventLoopFuture<(any Channel)?>
     ) -> EventLoopFuture<(any Channel)?> {
-        let finished = engine.eventLoop.makePromise(of: (any Channel)?.self)
+        let finished = eventLoop.makePromise(of: (any Channel)?.self)
         let previous = state.withLockedValue { state in
             defer { state.current = finished.futureResult }
             return state.current
@@ -60,22 +71,17 @@ final class Listener: Sendable {
     }
 
     private func bind() -> EventLoopFuture<(any Channel)?> {
-        let tls: NIOSSLContext?
+        let prepare: Preparation
         do {
-            tls = try options.tls.map { try NIOSSLContext(configuration: try $0.serverConfiguration()) }
+            prepare = try makePreparation()
         } catch {
-            let wrapped = PusherTestServer.ServerError(
-                .invalidCertificate,
-                "the certificate chain or its private key cannot be used",
-                cause: error
-            )
-            return engine.eventLoop.makeFailedFuture(wrapped)
+            return eventLoop.makeFailedFuture(error)
         }
-        let address = (host: options.host, port: port)
-        return ServerBootstrap(group: engine.eventLoop)
+        let address = (host: host, port: port)
+        return ServerBootstrap(group: eventLoop)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-            .childChannelInitializer { channel in self.prepare(channel, tls) }
+            .childChannelInitializer { channel in self.register(channel, prepare) }
             .bind(host: address.host, port: address.port)
             .map { channel in
                 self.state.withLockedValue { $0.port = channel.localAddress?.port ?? $0.port }
@@ -90,17 +96,11 @@ final class Listener: Sendable {
             }
     }
 
-    private func prepare(_ channel: any Channel, _ tls: NIOSSLContext?) -> EventLoopFuture<Void> {
+    private func register(_ channel: any Channel, _ prepare: @escaping Preparation) -> EventLoopFuture<Void> {
         let id = ObjectIdentifier(channel)
         state.withLockedValue { $0.children[id] = channel }
         channel.closeFuture.whenComplete { _ in self.state.withLockedValue { $0.children[id] = nil } }
-        return channel.eventLoop.makeCompletedFuture {
-            if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-            try channel.pipeline.syncOperations.addHandlers(
-                ByteToMessageHandler(HTTPRequestHandler.makeDecoder()),
-                HTTPRequestHandler(options: self.options, engine: self.engine)
-            )
-        }
+        return channel.eventLoop.makeCompletedFuture { try prepare(channel) }
     }
 
     private func close(_ channel: any Channel) -> EventLoopFuture<Void> {
@@ -108,7 +108,23 @@ final class Listener: Sendable {
             let children = self.state.withLockedValue { Array($0.children.values) }
             for child in children { child.endTransport() }
             let ends = children.map { $0.closeFuture.recover { _ in } }
-            return EventLoopFuture.andAllComplete(ends, on: self.engine.eventLoop)
+            return EventLoopFuture.andAllComplete(ends, on: self.eventLoop)
+        }
+    }
+}
+
+extension Listener {
+    convenience init(options: PusherTestServer.Options, engine: ServerEngine) {
+        self.init(eventLoop: engine.eventLoop, host: options.host, port: options.port) {
+            let tls = try options.tls.map { try $0.serverContext() }
+            return { channel in
+                let pipeline = channel.pipeline.syncOperations
+                if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
+                try pipeline.addHandlers(
+                    ByteToMessageHandler(HTTPRequestHandler.makeDecoder()),
+                    HTTPRequestHandler(options: options, engine: engine)
+                )
+            }
         }
     }
 }
@@ -125,7 +141,19 @@ extension Channel {
 }
 
 extension PusherTestServer.TLS {
-    fileprivate func serverConfiguration() throws -> TLSConfiguration {
+    fileprivate func serverContext() throws -> NIOSSLContext {
+        do {
+            return try NIOSSLContext(configuration: serverConfiguration())
+        } catch {
+            throw PusherTestServer.ServerError(
+                .invalidCertificate,
+                "the certificate chain or its private key cannot be used",
+                cause: error
+            )
+        }
+    }
+
+    private func serverConfiguration() throws -> TLSConfiguration {
         let certificates = try NIOSSLCertificate.fromPEMBytes(Array(certificateChain.utf8))
         let key = try NIOSSLPrivateKey(bytes: Array(privateKey.utf8), format: .pem)
         return .makeServerConfiguration(

@@ -36,7 +36,6 @@ struct ConnectionTableTests {
             .connect: "connecting, open 2",
             .disconnect: "disconnected, status disconnected",
             .release: "disconnected, status disconnected, released",
-            .unavailableTimer: "reconnecting, status unavailable connectionClosed",
             .retryDecided: "reconnecting, status waiting 3s attempt 1 connectionClosed",
             .retryRefused: "disconnected, report retriesExhausted, status disconnected retriesExhausted",
         ],
@@ -45,7 +44,6 @@ struct ConnectionTableTests {
             .disconnect: "disconnected, status disconnected",
             .release: "disconnected, status disconnected, released",
             .retryTimer: "connecting, status connecting, open 2",
-            .unavailableTimer: "reconnecting, status unavailable connectionClosed",
         ],
         .disconnecting: [
             .connect: "connecting, abort 1, status disconnected, status connecting, open 2",

@@ -6,7 +6,7 @@ import Testing
 /// The machine of one channel, whose steps come out in words.
 private struct Reader {
     var machine = DecryptionStateMachine()
-    var now = ContinuousClock.now
+    var now = Instant()
     private var refreshCount: UInt64 = 0
 
     /// Whose key came with the subscription.

@@ -155,7 +155,7 @@ struct ReconnectTests {
         arguments: [(80, 443), (8_080, 8_080), (443, 443)]
     )
     func switchToTLS(port: Int, tlsPort: Int) {
-        let request = TransportRequest(host: "h", port: port, useTLS: false, path: "/app/key")
+        let request = TransportRequest(host: "server.example", port: port, useTLS: false, path: "/app/key")
         var client = CoreClient { $0.endpoint = .success(request) }
         client.connect()
         client.opened()
@@ -164,6 +164,18 @@ struct ReconnectTests {
         client.disconnect()
         client.closed(code: 1000)
         #expect(client.connect().wire == ["open 3 wss:\(tlsPort)"])
+    }
+
+    @Test("An attempt that timed out names the port that it really went to")
+    func timedOutAfterSwitchToTLS() throws {
+        let request = TransportRequest(host: "server.example", port: 80, useTLS: false, path: "/app/key")
+        var client = CoreClient { $0.endpoint = .success(request) }
+        client.connect()
+        client.opened()
+        client.closed(code: 4000)
+        let error = try #require(client.advance(by: .seconds(15)).reports.first)
+        #expect(error.code == .connectionTimedOut)
+        #expect(error.message.contains("'server.example', port 443,"))
     }
 
     @Test("4000 on a connection over TLS is a refusal", arguments: [true, false])

@@ -2,8 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Every pair of a phase and an input, for each kind of channel. What is not in the table must change nothing and have no
-/// effect. The ledger checks timers and authorizations after each input.
+/// Every pair of a phase and an input, for each kind of channel. What is not in the table must change nothing and have
+/// no effect. The ledger checks timers and authorizations after each input.
 @Suite("Table: what each input does to a subscription in each phase")
 struct SubscriptionTableTests {
     typealias Row = [SubscriptionInput: String]

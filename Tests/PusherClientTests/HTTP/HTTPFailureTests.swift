@@ -1,4 +1,5 @@
 import PusherClient
+import TestSupport
 import Testing
 
 @Suite("HTTP failures", .timeLimit(.minutes(5)))

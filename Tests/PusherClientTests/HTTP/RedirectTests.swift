@@ -1,5 +1,6 @@
 import NIOHTTP1
 import PusherClient
+import TestSupport
 import Testing
 
 @Suite("HTTP redirects", .timeLimit(.minutes(5)))

@@ -34,6 +34,8 @@ struct RemainingMembersTests {
         let id = pusher.bind { received.append($0.eventName) }
         pusher.bind(eventName: "x") { _ in }
         #expect(Array(global.globalCallbacks.keys) == [id])
+        global.globalCallbacks[id]?(PusherEvent(eventName: "by hand"))
+        #expect(received.take() == ["by hand"])
         #expect(global === pusher.connection.globalChannel)
         #expect(global.subscribed == false)
         world.server.sendEvent("x")

@@ -19,8 +19,8 @@ enum TestSources {
 
     /// The tests in one source file, as far as they are not disabled.
     ///
-    /// It reads line by line: a suite is a type, or an extension of one, that begins at the start of a line; its tests are
-    /// the functions that follow an attribute `@Test` at the start of a line, but for white space.
+    /// It reads line by line: a suite is a type, or an extension of one, that begins at the start of a line; its tests
+    /// are the functions that follow an attribute `@Test` at the start of a line, but for white space.
     static func names(in source: String) -> Set<String> {
         var names: Set<String> = []
         var suite: String?

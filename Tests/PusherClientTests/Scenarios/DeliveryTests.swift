@@ -73,6 +73,37 @@ struct DeliveryTests {
         #expect(events.elements.last?.userId == "5")
     }
 
+    @Test("what comes in one read is delivered in order, whatever stands among it, and whatever callbacks do")
+    func oneRead() async throws {
+        let (pusher, channel) = try await subscribed()
+        let log = Log<String>()
+        channel.bind { [weak pusher] event in
+            log.append("\(event.eventName) \(event.channelName ?? "")")
+            guard event.eventName == "first" else { return }
+            // Effects of what a callback does come after the events that were there before it.
+            pusher?.subscribe("others").bind { log.append("\($0.eventName) \($0.channelName ?? "")") }
+        }
+        let errors = pusher.errors
+        let count = #"{"subscription_count":3}"#
+        let texts = [
+            #"{"event":"first","channel":"orders"}"#,
+            #"{"event":"second","channel":"orders"}"#,
+            // No ordinary event, so an effect; and what is after it must not overtake it.
+            #"{"event":"pusher_internal:subscription_count","channel":"orders","data":\#(count)}"#,
+            #"{"event":"third","channel":"orders"}"#,
+            "no message",
+            #"{"event":"fourth","channel":"orders"}"#,
+        ]
+        try await world.atOnce { [server = world.server] in
+            for text in texts { server.sendText(text) }
+        }
+        await world.run()
+        let delivered = ["first", "second", "pusher:subscription_count", "third", "fourth"].map { "\($0) orders" }
+        #expect(log.elements == delivered + ["pusher:subscription_succeeded others"])
+        var iterator = errors.makeAsyncIterator()
+        #expect(await iterator.next()?.code == .malformedMessage)
+    }
+
     @Test("typed events and callbacks decode, and what does not fit is reported and left out")
     func typed() async throws {
         let (pusher, channel) = try await subscribed()
@@ -217,5 +248,27 @@ struct DeliveryTests {
         var iterator = events.makeAsyncIterator()
         for _ in 0..<1_000 { received.append(await iterator.next()?.data ?? "") }
         #expect(received == expected)
+    }
+
+    @Test("between a callback and its caller stands as much after ten thousand events as at first")
+    func callDepth() {
+        let depths = Log<Int>()
+        let dispatcher = CallbackDispatcher(queue: .eventLoop, limit: 1, eventLoop: world.loop, logger: .quiet) { _ in }
+        let binding = Binding(dispatcher) { _ in
+            var marker: UInt8 = 0
+            depths.append(withUnsafeMutablePointer(to: &marker) { Int(bitPattern: $0) })
+        }
+        let event = PusherEvent(eventName: "e")
+        for _ in 1...10_000 { binding.call(event) }
+        #expect(Set(depths.elements).count == 1)
+    }
+
+    @Test("an event can be made by hand, for tests of what handles events")
+    func madeByHand() throws {
+        let event = PusherEvent(eventName: "created", channelName: "orders", data: #"{"id":7}"#, userId: "ada")
+        #expect(try event.decode(as: [String: Int].self) == ["id": 7])
+        #expect(event.property(withKey: "data") as? String == #"{"id":7}"#)
+        #expect(event.eventName == "created" && event.channelName == "orders" && event.userId == "ada")
+        #expect(PusherEvent(eventName: "created").data == nil)
     }
 }

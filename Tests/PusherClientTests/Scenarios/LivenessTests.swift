@@ -125,4 +125,63 @@ struct LivenessTests {
         #expect(pings == 1)
         #expect(pusher.connection.connectionState == .connected)
     }
+
+    @Test("after a suspension that the server did not survive, checkConnection() brings the connection back in seconds")
+    func suspendedServerGone() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        world.server.goSilent(.socket(try #require(pusher.connection.socketId)))
+        world.suspend(for: .seconds(8 * 3_600))
+        pusher.checkConnection()
+        await world.advance(by: .seconds(5))
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(channel.subscribed)
+    }
+
+    @Test("a suspension in the middle of connecting ends the attempt at its timeout, and another one succeeds")
+    func suspendedWhileConnecting() async throws {
+        world.network.failLinks(1, with: .blackHole)
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.run()
+        world.suspend(for: .seconds(3_600))
+        pusher.checkConnection()
+        #expect(pusher.connection.connectionState == .connecting)
+        await world.advance(by: .seconds(15))
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("a suspension between a subscription and its answer ends it with an error at its timeout, not never")
+    func suspendedWhileSubscribing() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.server.goSilent()
+        let channel = pusher.subscribe("orders")
+        let errors = Log<PusherClientError>()
+        let sequence = pusher.errors
+        let task = Task { for await error in sequence { errors.append(error) } }
+        await world.run()
+        world.suspend(for: .seconds(3_600))
+        await world.advance(by: .seconds(10))
+        await world.runUntil { !errors.elements.isEmpty }
+        #expect(errors.elements.first?.code == .subscriptionTimedOut)
+        #expect(!channel.subscribed)
+        task.cancel()
+    }
+
+    @Test("a clock that goes back changes nothing")
+    func clockBack() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.suspend(for: .seconds(-3_600))
+        pusher.subscribe("orders")
+        await world.run()
+        #expect(pings == 0)
+        #expect(pusher.connection.connectionState == .connected)
+        await world.advance(by: .seconds(120))
+        #expect(pings == 1)
+        await world.advance(by: .seconds(60))
+        #expect(pusher.connection.connectionState == .connected)
+    }
 }

@@ -112,6 +112,32 @@ struct SharingTests {
 
     // MARK: Observations
 
+    @Test("what is observed of the user ends with the observation")
+    func userObservations() async throws {
+        let pusher = world.makeClient(.virtual(user: "ada"))
+        let received = Log<String>()
+        var named: EventObservation? = pusher.user.observe(eventName: "note") {
+            received.append("named \($0.data ?? "")")
+        }
+        let any = pusher.user.observe { received.append("any \($0.eventName)") }
+        pusher.signIn()
+        pusher.connect()
+        await world.runUntil { pusher.user.isSignedIn }
+        func publish(_ data: String) async throws -> [String] {
+            await world.run()
+            _ = received.take()
+            try world.server.publish(event: "note", data: data, toUser: "ada")
+            await world.run()
+            return received.take()
+        }
+        #expect(try await publish("1").sorted() == ["any note", "named 1"])
+        _ = named
+        named = nil
+        #expect(try await publish("2") == ["any note"])
+        any.cancel()
+        #expect(try await publish("3") == [])
+    }
+
     @Test("an observation ends when it is released, and when it is cancelled")
     func observations() async throws {
         let pusher = try await world.makeConnectedClient()

@@ -17,7 +17,7 @@ struct InMemoryTransport: Transport {
         let offered = request.subprotocol.map {
             PusherTestServer.Request.Header(name: "Sec-WebSocket-Protocol", value: $0)
         }
-        let connection = InMemoryConnection(receive: receive)
+        let connection = InMemoryConnection(on: eventLoop, receive: receive)
         connection.link.withLockedValue { link in
             link = server.open(
                 .init(target: request.path, headers: headers + (offered.map { [$0] } ?? [])),
@@ -32,8 +32,13 @@ final class InMemoryConnection: TransportConnection {
     let link = NIOLockedValueBox<InMemoryLink?>(nil)
     private let receive: @Sendable (TransportEvent) -> Void
     private let isEnded = NIOLockedValueBox(false)
+    private let eventLoop: any EventLoop
+    private let isReading = NIOLockedValueBox(false)
 
-    init(receive: @escaping @Sendable (TransportEvent) -> Void) { self.receive = receive }
+    init(on eventLoop: any EventLoop, receive: @escaping @Sendable (TransportEvent) -> Void) {
+        self.eventLoop = eventLoop
+        self.receive = receive
+    }
 
     func send(_ text: String, promise: EventLoopPromise<Void>?) {
         guard let current else {
@@ -88,6 +93,16 @@ final class InMemoryConnection: TransportConnection {
     private func deliver(_ event: TransportEvent) {
         guard !isEnded.withLockedValue({ $0 }) else { return }
         receive(event)
-        if case .text = event { receive(.readComplete) }
+        guard case .text = event else { return }
+        // What the loop has already is one read, as it would be on a socket.
+        let isFirst = isReading.withLockedValue { isReading in
+            defer { isReading = true }
+            return !isReading
+        }
+        guard isFirst else { return }
+        eventLoop.execute {
+            self.isReading.withLockedValue { $0 = false }
+            if !self.isEnded.withLockedValue({ $0 }) { self.receive(.readComplete) }
+        }
     }
 }

@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import PusherClient
 import PusherProtocol
+import TestSupport
 import Testing
 
 @Suite("Aborting a WebSocket", .timeLimit(.minutes(5)))

@@ -28,7 +28,9 @@ final class SocketClient: Sendable {
         path: String? = "/app/app-key?protocol=7",
         headers: [String] = [],
         trusting root: String? = nil,
-        after: [UInt8] = []
+        after: [UInt8] = [],
+        through proxy: PusherTestProxy? = nil,
+        as host: String = "localhost"
     ) async throws -> SocketClient {
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)
         let tls = try root.map { root in
@@ -36,17 +38,38 @@ final class SocketClient: Sendable {
             configuration.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(root.utf8)))
             return try NIOSSLContext(configuration: configuration)
         }
-        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        let addHandlers: @Sendable (any Channel) throws -> Void = { channel in
+            if let tls {
+                let handler = try NIOSSLClientHandler(context: tls, serverHostname: "localhost")
+                try channel.pipeline.syncOperations.addHandler(handler)
+            }
+            try channel.pipeline.syncOperations.addHandler(ReadingHandler(continuation))
+        }
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.any()
+        let target = "\(host):\(server.port)"
+        let tunnel = eventLoop.makePromise(of: Void.self)
+        let channel = try await ClientBootstrap(group: eventLoop)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    if let tls {
-                        let handler = try NIOSSLClientHandler(context: tls, serverHostname: "localhost")
-                        try channel.pipeline.syncOperations.addHandler(handler)
+                    guard proxy != nil else {
+                        tunnel.succeed()
+                        return try addHandlers(channel)
                     }
-                    try channel.pipeline.syncOperations.addHandler(ReadingHandler(continuation))
+                    let handler = TunnelRequestHandler(target: target, finished: tunnel)
+                    try channel.pipeline.syncOperations.addHandler(handler)
                 }
             }
-            .connect(host: server.host, port: server.port).get()
+            .connect(host: proxy?.host ?? server.host, port: proxy?.port ?? server.port)
+            .flatMapError { error in
+                tunnel.fail(error)
+                return eventLoop.makeFailedFuture(error)
+            }
+            .flatMap { channel in tunnel.futureResult.map { channel } }
+            .flatMapThrowing { channel in
+                if proxy != nil { try addHandlers(channel) }
+                return channel
+            }
+            .get()
         let client = SocketClient(channel: channel, events: events)
         guard let path else { return client }
         let lines =

@@ -36,7 +36,8 @@ extension AuthMethod {
         }
     }
 
-    /// One result for each request, in order. Never hangs the caller's thread, and ends soon when its task is cancelled.
+    /// One result for each request, in order. Never hangs the caller's thread, and ends soon when its task is
+    /// cancelled.
     ///
     /// - Parameter requests: All of one connection, and not more than ``maximumBatchSize``: it is the caller who cuts
     ///   them into batches.

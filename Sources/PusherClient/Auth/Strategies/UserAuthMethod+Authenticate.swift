@@ -2,8 +2,8 @@ import PusherEncryption
 import PusherProtocol
 
 extension UserAuthMethod {
-    /// The user's signature; its `data` is the `user_data`. Never hangs the caller's thread, and ends soon when its task
-    /// is cancelled.
+    /// The user's signature; its `data` is the `user_data`. Never hangs the caller's thread, and ends soon when its
+    /// task is cancelled.
     package func authenticate(
         socketID: String,
         in context: AuthorizationContext

@@ -15,7 +15,7 @@ struct CoreClient {
     /// The client events that were handed to a socket.
     private var sent: [(attempt: AttemptID, item: ClientEventQueue.Item)] = []
 
-    private static let origin = ContinuousClock.now
+    private static let origin = Instant(after: .seconds(1_000))
 
     init(_ configure: (inout CoreConfiguration) -> Void = { _ in }) {
         let request = TransportRequest(host: "server.example", port: 80, useTLS: false, path: "/app/key")
@@ -77,6 +77,12 @@ struct CoreClient {
     mutating func reconnectNow() -> Transcript { input { $0.reconnectNow(now: $1, into: &$2) } }
 
     @discardableResult
+    mutating func switchTo(_ host: String, port: Int = 80, useTLS: Bool = false) -> Transcript {
+        let request = TransportRequest(host: host, port: port, useTLS: useTLS, path: "/app/key")
+        return input { $0.switchTo(request, now: $1, into: &$2) }
+    }
+
+    @discardableResult
     mutating func unsubscribeAll() -> Transcript { input { $0.unsubscribeAll(now: $1, into: &$2) } }
 
     // MARK: The socket
@@ -91,7 +97,23 @@ struct CoreClient {
     mutating func received(_ envelope: Envelope, on attempt: Int? = nil) -> Transcript {
         let id = id(of: attempt)
         if let channel = envelope.channel, envelope.event != "message" { ledger.answered(channel) }
+        checkRecipient(of: envelope, on: id)
         return input { $0.received(envelope, on: id, now: $1, into: &$2) }
+    }
+
+    /// Where the machine names the recipient of an event, handing it over is all that there is to do.
+    private func checkRecipient(of envelope: Envelope, on id: AttemptID) {
+        guard let recipient = machine.recipient(ofEvent: envelope.event, on: envelope.channel, id) else { return }
+        var channel: ChannelID?
+        if case .channel(let id) = recipient { channel = id }
+        var received = machine
+        var effects: [Effect] = []
+        received.received(envelope, on: id, now: now, into: &effects)
+        var handedOver = machine
+        var otherEffects: [Effect] = []
+        handedOver.activity(on: id, now: now, into: &otherEffects)
+        #expect(effects == otherEffects + [.deliver(channel, envelope)])
+        #expect(received == handedOver)
     }
 
     @discardableResult
@@ -186,13 +208,30 @@ struct CoreClient {
     @discardableResult
     mutating func trigger(_ event: String, on name: String, _ id: ChannelID? = nil) -> Transcript {
         let id = id ?? self.id(ofChannel: name)
-        return input { $0.trigger(event, .json("1"), on: name, id, now: $1, into: &$2) }
+        return input { $0.trigger([.init(event: event, data: .json("1"))], on: name, id, now: $1, into: &$2) }
     }
 
     @discardableResult
     mutating func send(_ event: String, on name: String) -> Transcript {
         let (id, waiter) = (id(ofChannel: name), makeWaiter())
-        return input { $0.send(event, .json("1"), on: name, id, waiter: waiter, now: $1, into: &$2) }
+        return input {
+            $0.send([.init(event: event, data: .json("1"))], on: name, id, waiter: waiter, now: $1, into: &$2)
+        }
+    }
+
+    /// A client event that goes out in so many parts.
+    @discardableResult
+    mutating func trigger(_ event: String, parts: Int, on name: String) -> Transcript {
+        let id = id(ofChannel: name)
+        let messages = (1...parts).map { ClientEventQueue.Message(event: "\(event)-\($0)", data: .json("1")) }
+        return input { $0.trigger(messages, on: name, id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func send(_ event: String, parts: Int, on name: String) -> Transcript {
+        let (id, waiter) = (id(ofChannel: name), makeWaiter())
+        let messages = (0..<parts).map { ClientEventQueue.Message(event: "\(event)-\($0 + 1)", data: .json("1")) }
+        return input { $0.send(messages, on: name, id, waiter: waiter, now: $1, into: &$2) }
     }
 
     /// The wait with that number, for a client event that was handed to the socket.
@@ -302,7 +341,7 @@ struct CoreClient {
 
     // MARK: Shared
 
-    private func id(of attempt: Int?) -> AttemptID {
+    func id(of attempt: Int?) -> AttemptID {
         let index = (attempt ?? self.attempt) - 1
         return ledger.attempts.indices.contains(index) ? ledger.attempts[index] : AttemptID(rawValue: .max)
     }

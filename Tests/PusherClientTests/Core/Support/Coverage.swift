@@ -57,8 +57,8 @@ struct Coverage {
 
     /// What only the difference between before and after an input shows.
     mutating func record(before: ClientStateMachine, after: ClientStateMachine, _ effects: [Effect]) {
-        for (name, old) in before.subscriptions {
-            guard let new = after.subscriptions[name] else { continue }
+        for old in before.subscriptions.values {
+            guard let new = after.subscriptions[old.name] else { continue }
             if !old.isWanted, new.isWanted { count("reinstated") }
             if case .failed = old.phase, new.phase == .subscribed { count("confirmed late") }
             guard case .refreshing? = old.decryption?.phase else { continue }

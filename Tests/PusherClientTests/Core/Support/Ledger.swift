@@ -13,8 +13,10 @@ struct Ledger {
     /// The timers that run, with the time of the event loop at which they are due.
     private(set) var timers: [TimerID: Duration] = [:]
     private(set) var state = ConnectionState.disconnected
-    private(set) var status = ConnectionStatus.initialized
+    private(set) var status = ConnectionStateMachine.Status.initialized
     private(set) var questions: [RetryQuestionID] = []
+    /// That of the last question.
+    private(set) var lastContext: RetryContext?
     /// The authorizers that are being asked, with what they are asked.
     private(set) var authorizations: [AuthorizationTry: AuthorizationQuestion] = [:]
     /// The calls that still wait.
@@ -76,8 +78,9 @@ struct Ledger {
             timers[id] = loopTime + delay
         case .cancel(let id):
             timers[id] = nil
-        case .askRetryPolicy(let id, _):
+        case .askRetryPolicy(let id, let context):
             questions.append(id)
+            lastContext = context
         case .stateChanged(let old, let new):
             check(old == state && old != new, "\(old) → \(new) is announced after \(state)")
             self.state = new

@@ -8,7 +8,7 @@ struct RandomWalk {
     private var generator: SeededGenerator
     private var machine: ClientStateMachine
     private var ledger = Ledger()
-    private var now = ContinuousClock.now
+    private var now = Instant()
     private var loopTime = Duration.zero
     private var inputCount = 0
     /// Put into words only when something was wrong.
@@ -117,9 +117,13 @@ struct RandomWalk {
 
     /// What applications do that are impatient.
     private mutating func push() {
-        switch Int.random(in: 0..<4, using: &generator) {
+        switch Int.random(in: 0..<5, using: &generator) {
         case 0: input("check") { $0.checkConnection(timeout: .seconds(5), now: $1, into: &$2) }
         case 1: input("reconnect") { $0.reconnectNow(now: $1, into: &$2) }
+        case 2:
+            let host = draw(["server.example", "second.example"])
+            let request = TransportRequest(host: host, port: 80, useTLS: false, path: "/app/key")
+            input("switch to \(host)") { $0.switchTo(request, now: $1, into: &$2) }
         default:
             let name = draw(Self.names)
             guard let id = machine.subscriptions[name]?.id else { return }
@@ -129,9 +133,13 @@ struct RandomWalk {
 
     private mutating func trigger(_ name: String) {
         guard let id = machine.subscriptions[name]?.id else { return }
-        eventCount += 1
-        let event = "client-\(eventCount)"
-        input("trigger \(event) on \(name)") { $0.trigger(event, .json("1"), on: name, id, now: $1, into: &$2) }
+        let messages = clientEvent(parts: draw([1, 1, 1, 3]))
+        input("trigger \(messages) on \(name)") { $0.trigger(messages, on: name, id, now: $1, into: &$2) }
+    }
+
+    private mutating func clientEvent(parts: Int) -> [ClientEventQueue.Message] {
+        eventCount += parts
+        return (0..<parts).map { .init(event: "client-\(eventCount - parts + 1 + $0)", data: .json("1")) }
     }
 
     /// The server answers what is pending, or confirms what nobody asked for.
@@ -275,10 +283,9 @@ struct RandomWalk {
         case 5:
             let name = draw(Self.names)
             let id = machine.subscriptions[name]?.id ?? ChannelID(rawValue: 0)
-            eventCount += 1
-            let event = "client-\(eventCount)"
-            input("sends \(event) on \(name)") {
-                $0.send(event, .json("1"), on: name, id, waiter: waiter, now: $1, into: &$2)
+            let messages = clientEvent(parts: draw([1, 1, 2, 0]))
+            input("sends \(messages) on \(name)") {
+                $0.send(messages, on: name, id, waiter: waiter, now: $1, into: &$2)
             }
         case 0: input("awaits connection") { $0.awaitConnection(waiter, now: $1, into: &$2) }
         case 1: input("awaits disconnection") { $0.awaitDisconnection(waiter, now: $1, into: &$2) }

@@ -49,6 +49,14 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
         }
     }
 
+    /// The errors that are told to everybody.
+    var reports: [PusherClientError] {
+        effects.compactMap { effect in
+            guard case .report(let error) = effect else { return nil }
+            return error
+        }
+    }
+
     var description: String { words.joined(separator: ", ") }
 
     static func == (left: Transcript, right: Transcript) -> Bool { left.words == right.words }
@@ -119,7 +127,9 @@ struct Names {
 
     func words(_ effect: Effect) -> String {
         switch effect {
-        case .open(let id, let request): "open \(number(id))" + (request.useTLS ? " wss:\(request.port)" : "")
+        case .open(let id, let request):
+            "open \(number(id))" + (request.host == "server.example" ? "" : " \(request.host)")
+                + (request.useTLS ? " wss:\(request.port)" : "")
         case .send(let id, let envelope), .sendMessage(let id, let envelope):
             "send \(number(id)) \(words(envelope))"
         case .sendClientEvent(let id, let item):
@@ -183,7 +193,7 @@ struct Names {
             + (context.minimumDelay > .zero ? " at least \(context.minimumDelay.words)" : "")
     }
 
-    private func words(_ status: ConnectionStatus) -> String {
+    private func words(_ status: ConnectionStateMachine.Status) -> String {
         switch status {
         case .initialized: "initialized"
         case .connecting: "connecting"

@@ -1,0 +1,75 @@
+// swift-tools-version: 6.3
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
+    .enableUpcomingFeature("InferIsolatedConformances"),
+    .enableUpcomingFeature("ImmutableWeakCaptures"),
+    .treatAllWarnings(as: .error),
+]
+
+// The decoder and the engine are measured without a socket too, and are `package` in the client. Being compiled under
+// the client's package name opens them, and leaves the client's own build as its users have it, which `-enable-testing`
+// would not. SwiftPM derives that name from the name of the folder.
+let clientPackageName = String(
+    Context.packageDirectory.split(separator: "/").dropLast().last.map { folder in
+        folder.lowercased().map { $0.isLetter || $0.isNumber ? $0 : "_" }
+    } ?? []
+)
+
+let package = Package(
+    name: "Benchmarks",
+    platforms: [.macOS("15.0")],
+    dependencies: [
+        .package(name: "PusherClient", path: ".."),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
+        .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+    ],
+    targets: [
+        .systemLibrary(
+            name: "CSodiumReference",
+            pkgConfig: "libsodium",
+            providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
+        ),
+        .target(name: "Workload", swiftSettings: settings),
+        .target(name: "SodiumReference", dependencies: ["CSodiumReference"], swiftSettings: settings),
+        .executableTarget(
+            name: "Generator",
+            dependencies: [
+                "Workload",
+                "SodiumReference",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings
+        ),
+        .target(name: "CReference"),
+        .executableTarget(
+            name: "Subject",
+            dependencies: [
+                "CReference",
+                "Workload",
+                "SodiumReference",
+                .product(name: "PusherClient", package: "PusherClient"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            // Or SwiftPM would give this package's name.
+            packageAccess: false,
+            swiftSettings: settings + [.unsafeFlags(["-package-name", clientPackageName])]
+        ),
+        .executableTarget(name: "BenchmarkRunner", dependencies: ["Workload"], swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,75 @@
+import Foundation
+import Workload
+
+/// Makes all measurements, prints them as ratios to references of the same run, and writes them down as JSON.
+///
+/// `--quick` makes fewer and shorter ones, `--output FILE` says where to write, `--only TEXT` leaves out the tables
+/// whose title does not contain the text, `--rounds COUNT` makes more rounds or fewer.
+@main
+enum BenchmarkRunner {
+    static func main() throws {
+        let options = Options(CommandLine.arguments)
+        let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
+        let certificate = Certificate.make(in: folder)
+        if certificate == nil { print("No openssl to make a certificate with: wss is left out.\n") }
+        let generator = try GeneratorProcess(folder: folder, certificate: certificate)
+        defer { generator.stop() }
+        let launcher = SubjectLauncher(folder: folder, generator: generator)
+        let plan = Plan(
+            isQuick: options.isQuick,
+            hasTLS: generator.tlsPort != 0,
+            hasMemory: FileManager.default.fileExists(atPath: "/proc/self/smaps_rollup")
+        )
+        var report = Report(isQuick: options.isQuick)
+        for suite in plan.suites where options.wants(suite.name) {
+            try report.add(suite, Rounds(suite, count: options.rounds ?? suite.rounds, launcher))
+        }
+        if options.wants(IdleWatch.title) {
+            let seconds = options.isQuick ? 5 : 60
+            try report.add(IdleWatch(launcher: launcher, seconds: seconds, folder: folder).run())
+        }
+        try report.finish(writingTo: options.output ?? folder.appendingPathComponent("benchmark-results.json"))
+    }
+}
+
+private struct Options {
+    var isQuick = false
+    var output: URL?
+    var only: String?
+    var rounds: Int?
+
+    init(_ arguments: [String]) {
+        var rest = arguments.dropFirst()
+        while let argument = rest.popFirst() {
+            switch argument {
+            case "--quick": isQuick = true
+            case "--output": output = rest.popFirst().map { URL(fileURLWithPath: $0) }
+            case "--only": only = rest.popFirst()
+            case "--rounds": rounds = rest.popFirst().flatMap { Int($0) }
+            default:
+                FileHandle.standardError.write(Data("unknown option \(argument)\n".utf8))
+                exit(2)
+            }
+        }
+    }
+
+    func wants(_ title: String) -> Bool { only.map { title.localizedCaseInsensitiveContains($0) } ?? true }
+}
+
+/// A certificate for this machine alone, made anew when there is none.
+private enum Certificate {
+    static func make(in folder: URL) -> (certificate: URL, key: URL)? {
+        let certificate = folder.appendingPathComponent("benchmark-certificate.pem")
+        let key = folder.appendingPathComponent("benchmark-key.pem")
+        if FileManager.default.fileExists(atPath: certificate.path) { return (certificate, key) }
+        let command = [
+            "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days",
+            "3650",
+            "-subj", "/CN=localhost", "-keyout", key.path, "-out", certificate.path,
+        ]
+        guard (try? SubjectLauncher.run(["sh", "-c", #"exec "$@" 2>/dev/null"#, "sh"] + command)) != nil else {
+            return nil
+        }
+        return (certificate, key)
+    }
+}

@@ -1,0 +1,100 @@
+/// Connecting, subscribing, and doing it again.
+extension Plan {
+    var subscriptionSuites: [Suite] {
+        func run(_ measurement: String, _ via: String, _ channels: Int) -> Run {
+            Run(measurement, via: via, ["channels": channels])
+        }
+        func rows(_ measurement: String) -> [Row] {
+            let thousand = run(measurement, "client", 1_000)
+            let raw = run(measurement, "raw", 1_000)
+            let tenThousand = run(measurement, "client", 10_000)
+            return [
+                Row(
+                    "1,000 channels, against bare NIO",
+                    thousand.wall,
+                    against: .measured(raw.wall),
+                    unit: .milliseconds,
+                    must: 2,
+                    stretch: 1.2
+                ),
+                Row("likewise, CPU", thousand.cpu, against: .measured(raw.cpu), unit: .milliseconds),
+                Row(
+                    "10,000 channels, against bare NIO",
+                    tenThousand.wall,
+                    against: .measured(run(measurement, "raw", 10_000).wall),
+                    unit: .milliseconds
+                ),
+                Row(
+                    "10,000 channels, against 1,000",
+                    tenThousand.wall,
+                    against: .measured(thousand.wall),
+                    unit: .milliseconds,
+                    must: measurement == "resubscribe" ? 11 : nil
+                ),
+            ]
+        }
+        let authorized = Run("authorize", via: "client", ["channels": 1_000])
+        let requests = Run("authorize", via: "raw", ["channels": 1_000])
+        let cold = Run("cold-start", via: "client")
+        let coldRaw = Run("cold-start", via: "raw")
+        return [
+            Suite(name: "Connecting and subscribing, cold: time", rounds: rounds + 2, rows: rows("subscribe")),
+            Suite(
+                name: "From the loss to all channels subscribed, no back-off: time",
+                rounds: rounds,
+                rows: rows("resubscribe")
+            ),
+            Suite(
+                name: "1,000 private channels through an endpoint that answers at once: time",
+                rounds: rounds,
+                rows: [
+                    Row(
+                        "against bare HTTP requests on as many connections",
+                        authorized.wall,
+                        against: .measured(requests.wall),
+                        unit: .milliseconds,
+                        must: 2,
+                        stretch: 1.3
+                    ),
+                    Row("likewise, CPU", authorized.cpu, against: .measured(requests.cpu), unit: .milliseconds),
+                ]
+            ),
+            Suite(
+                name: "From the start of a process to its first event",
+                rounds: rounds + 2,
+                rows: [Row("against bare NIO", cold.wall, against: .measured(coldRaw.wall), unit: .milliseconds)]
+            ),
+        ]
+    }
+}
+
+/// Lone events.
+extension Plan {
+    var latencySuites: [Suite] {
+        let settings = ["events": events(2_000), "interval": 1_000]
+        let client = Run("latency", via: "client", settings)
+        let raw = Run("latency", via: "raw", settings)
+        return [
+            Suite(
+                name: "A lone event's way from the server's write to the callback",
+                rounds: isQuick ? 2 : 5,
+                rows: [
+                    Row(
+                        "p50, against bare NIO",
+                        client.value("p50"),
+                        against: .measured(raw.value("p50")),
+                        must: 1.4,
+                        stretch: 1.1
+                    ),
+                    Row(
+                        "p99, against bare NIO",
+                        client.value("p99"),
+                        against: .measured(raw.value("p99")),
+                        must: 2,
+                        stretch: 1.5
+                    ),
+                ]
+            )
+        ]
+    }
+}

@@ -1,0 +1,129 @@
+/// What an event costs, in each of the styles in which it can be taken.
+extension Plan {
+    var eventSuites: [Suite] {
+        let targets: [(must: Double, stretch: Double)] = [(1.8, 0.8), (2.0, 1.25), (4.3, 3.2)]
+        let known = [
+            Known(loop: 0.11, raw: 0.44, scan: 0.65, json: 4.4),
+            Known(loop: 0.42, raw: 0.81, scan: 1.31, json: 13.8),
+            Known(loop: 4.1, raw: 2.35, scan: 8.1, json: 107),
+        ]
+        let sized = zip(Self.sizes, zip(targets, known)).map { size, figures in
+            suite(of: size, figures.0, known: figures.1)
+        }
+        return sized + (hasTLS ? [secureSuite] : []) + [presenceStormSuite, clientEventSuite]
+    }
+
+    /// What good references took elsewhere, on two cores that may be faster or slower than these. Foundation's decoder
+    /// is the same there and here, so the others are expected to be as much faster or slower as it is.
+    private struct Known {
+        let loop: Double
+        let raw: Double
+        let scan: Double
+        let json: Double
+    }
+
+    private func flood(_ via: String, _ size: Int, _ count: Int, _ more: [String: Int] = [:]) -> Run {
+        Run("flood", via: via, ["size": size, "events": events(count)].merging(more) { $1 })
+    }
+
+    private func suite(
+        of size: Size,
+        _ target: (must: Double, stretch: Double),
+        known: Known
+    ) -> Suite {
+        let cLoop = flood("c-loop", size.size, size.events * 2)
+        let raw = flood("raw-counter", size.size, size.events)
+        let scan = flood("scan-dispatch", size.size, size.events)
+        let json = flood("json-decoder", size.size, size.events / 6)
+        let loop = flood("event-loop", size.size, size.events)
+        let main = flood("main-queue", size.size, size.events)
+        let sequence = flood("async-sequence", size.size, size.events)
+        let typed = flood("typed-sequence", size.size, size.events / 6)
+        let isMiddle = size.size == 1_000
+        return Suite(
+            name: "Events of \(size.name): CPU per event",
+            rounds: rounds,
+            rows: [
+                Row("reference: loop in C (\(known.loop) µs elsewhere)", cLoop.cpu),
+                Row(
+                    "reference: raw frame counter (\(known.raw) µs elsewhere)",
+                    raw.cpu,
+                    against: .known(known.raw, where: json.cpu, took: known.json),
+                    must: 1.3
+                ),
+                Row(
+                    "reference: scan, unescape, dispatch (\(known.scan) µs elsewhere)",
+                    scan.cpu,
+                    against: .known(known.scan, where: json.cpu, took: known.json),
+                    must: 1.3
+                ),
+                Row("reference: JSONDecoder (\(known.json.short) µs elsewhere)", json.cpu),
+                Row(
+                    "callback on the event loop, against the raw counter",
+                    loop.cpu,
+                    against: .measured(raw.cpu),
+                    must: target.must,
+                    stretch: target.stretch
+                ),
+                Row("JSONDecoder, against the raw counter", json.cpu, against: .measured(raw.cpu)),
+                Row(
+                    "main queue, against the event loop",
+                    main.cpu,
+                    against: .measured(loop.cpu),
+                    must: isMiddle ? 2 : nil,
+                    stretch: isMiddle ? 1.3 : nil
+                ),
+                Row(
+                    "async sequence, against the callback",
+                    sequence.cpu,
+                    against: .measured(loop.cpu),
+                    must: 2,
+                    stretch: 1.2
+                ),
+                Row("typed sequence, against JSONDecoder on the envelope", typed.cpu, against: .measured(json.cpu)),
+                Row("time per event, against the raw counter", loop.wall, against: .measured(raw.wall)),
+            ]
+        )
+    }
+
+    private var secureSuite: Suite {
+        let raw = flood("raw-counter", 1_000, 150_000, ["tls": 1])
+        let loop = flood("event-loop", 1_000, 150_000, ["tls": 1])
+        return Suite(
+            name: "Events of 1 kB over wss: CPU per event",
+            rounds: rounds,
+            rows: [
+                Row(
+                    "callback on the event loop, against the raw counter over TLS",
+                    loop.cpu,
+                    against: .measured(raw.cpu),
+                    must: 1.3,
+                    stretch: 1.1
+                )
+            ]
+        )
+    }
+
+    private var presenceStormSuite: Suite {
+        let raw = Run("presence-storm", via: "raw-counter", ["members": 10_000])
+        let client = Run("presence-storm", via: "event-loop", ["members": 10_000])
+        return Suite(
+            name: "10,000 joins and leaves on one presence channel: CPU per message",
+            rounds: rounds,
+            rows: [Row("callbacks for members, against the raw counter", client.cpu, against: .measured(raw.cpu))]
+        )
+    }
+
+    private var clientEventSuite: Suite {
+        let raw = Run("client-events", via: "raw", ["events": events(40_000)])
+        let client = Run("client-events", via: "client", ["events": events(40_000)])
+        return Suite(
+            name: "Client events, sent until the server has them all",
+            rounds: rounds,
+            rows: [
+                Row("CPU per event, against bare NIO", client.cpu, against: .measured(raw.cpu)),
+                Row("time per event, likewise", client.wall, against: .measured(raw.wall)),
+            ]
+        )
+    }
+}

@@ -1,0 +1,51 @@
+/// What things take of the memory.
+extension Plan {
+    var memorySuites: [Suite] {
+        guard hasMemory else { return [] }
+        func connections(_ via: String, _ tls: Int) -> Measured {
+            let count = isQuick ? 300 : 1_000
+            return Run("memory-connections", via: via, ["count": count, "tls": tls]).value("resident")
+        }
+        func channels(_ bound: Int) -> Measured {
+            Run("memory-channels", via: "client", ["count": 10_000, "bound": bound]).value("resident")
+        }
+        let members = Run("memory-members", via: "client", ["count": 10_000]).value("resident")
+        var rows = [
+            Row("idle connection, ws", connections("client", 0), unit: .kilobytes, must: 12, stretch: 8.5),
+            Row("idle connection, ws: bare NIO", connections("raw", 0), unit: .kilobytes),
+        ]
+        if hasTLS {
+            rows += [
+                Row("idle connection, wss", connections("client", 1), unit: .kilobytes, must: 40, stretch: 35),
+                Row("idle connection, wss: bare NIO", connections("raw", 1), unit: .kilobytes),
+            ]
+        }
+        rows += [
+            Row("channel", channels(0), unit: .kilobytes, must: 1.5, stretch: 0.7),
+            Row("channel with a callback", channels(1), unit: .kilobytes),
+            Row("presence member", members, unit: .kilobytes),
+        ]
+        return [
+            Suite(name: "Memory for each, beyond what there is anyway", rounds: isQuick ? 1 : 3, rows: rows),
+            slowConsumerSuite,
+        ]
+    }
+
+    private var slowConsumerSuite: Suite {
+        let rows = ["async-sequence", "main-queue"].flatMap { via in
+            let run = Run("slow-consumer", via: via, ["limit": isQuick ? 4_000 : 10_000, "size": 1_000])
+            let name = via == "async-sequence" ? "sequence that nobody reads" : "callback queue that does not run"
+            return [
+                Row(
+                    "\(name): after 5 times as many events, against the first",
+                    run.value("last"),
+                    against: .measured(run.value("first")),
+                    unit: .kilobytes,
+                    must: 1.25
+                ),
+                Row("\(name): for each event that is kept", run.value("perEvent"), unit: .kilobytes),
+            ]
+        }
+        return Suite(name: "A flood of 1 kB events that nobody takes: memory", rounds: isQuick ? 1 : 3, rows: rows)
+    }
+}

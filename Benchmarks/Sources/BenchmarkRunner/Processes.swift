@@ -1,0 +1,79 @@
+import Foundation
+import Workload
+
+/// What went wrong with a process.
+struct ProcessError: Error, CustomStringConvertible {
+    let description: String
+}
+
+/// The generator, in its own process. It ends with its standard input.
+struct GeneratorProcess {
+    let port: Int
+    /// 0 where there is no certificate.
+    let tlsPort: Int
+    private let process: Process
+    private let input: Pipe
+
+    init(folder: URL, certificate: (certificate: URL, key: URL)?) throws {
+        process = Process()
+        process.executableURL = folder.appendingPathComponent("Generator")
+        process.arguments = certificate.map { [$0.certificate.path, $0.key.path] } ?? []
+        input = Pipe()
+        let output = Pipe()
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        let line = String(decoding: output.fileHandleForReading.availableData, as: UTF8.self)
+        let ports = line.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
+        guard ports.count == 2 else { throw ProcessError(description: "the generator gave no ports: \(line)") }
+        (port, tlsPort) = (ports[0], ports[1])
+    }
+
+    func stop() {
+        try? input.fileHandleForWriting.close()
+        process.waitUntilExit()
+    }
+}
+
+/// Runs the subject, and reads what it has measured.
+struct SubjectLauncher {
+    let folder: URL
+    let generator: GeneratorProcess
+    var patience = 120.0
+
+    func values(of run: Run, under wrapper: [String] = []) throws -> [String: Double] {
+        let usesTLS = run.settings["tls"] == 1
+        let port = usesTLS ? generator.tlsPort : generator.port
+        let started = MonotonicTime.nanoseconds
+        let arguments = run.arguments + ["port=\(port)", "started=\(started)"]
+        let subject = folder.appendingPathComponent("Subject").path
+        let output = try Self.run(wrapper + [subject] + arguments, patience: patience)
+        do {
+            return try JSONDecoder().decode([String: Double].self, from: output)
+        } catch {
+            throw ProcessError(description: "\(run.arguments.joined(separator: " ")): no result")
+        }
+    }
+
+    /// - Returns: What it printed.
+    static func run(_ command: [String], patience: Double = 60) throws -> Data {
+        let process = Process()
+        process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+        process.arguments = command
+        let output = Pipe()
+        process.standardOutput = output
+        process.standardInput = FileHandle.nullDevice
+        try process.run()
+        let end = DispatchWorkItem { process.terminate() }
+        DispatchQueue.global().asyncAfter(deadline: .now() + patience, execute: end)
+        let data = output.fileHandleForReading.readDataToEndOfFile()
+        process.waitUntilExit()
+        end.cancel()
+        guard process.terminationReason == .exit, process.terminationStatus == 0 else {
+            throw ProcessError(
+                description: "\(command.joined(separator: " ")): ended with \(process.terminationStatus)"
+            )
+        }
+        return data
+    }
+}

@@ -1,0 +1,41 @@
+import Foundation
+
+/// What the runs of a suite gave, made by turns: A B C, A B C, … so that whatever else the machine does meets all of
+/// them.
+struct Rounds {
+    private(set) var values: [Run: [[String: Double]]] = [:]
+
+    init(_ suite: Suite, count: Int, _ launcher: SubjectLauncher) throws {
+        for _ in 0..<count {
+            for run in suite.runs { values[run, default: []].append(try launcher.values(of: run)) }
+        }
+    }
+
+    init(_ values: [Run: [[String: Double]]]) { self.values = values }
+
+    func numbers(_ measured: Measured) -> [Double] {
+        (values[measured.run] ?? []).compactMap { $0[measured.key] }
+    }
+
+    func spread(_ measured: Measured) -> Spread? { Spread(numbers(measured)) }
+
+    /// The row's ratio in each round, or where nothing is compared its value.
+    func comparison(_ row: Row) -> Spread? {
+        let values = numbers(row.value)
+        switch row.reference {
+        case .measured(let reference): return Spread(zip(values, numbers(reference)).map { $0 / $1 })
+        case .known(let reference, where: let other, let took):
+            return Spread(zip(values, numbers(other)).map { $0 / reference / ($1 / took) })
+        case .none: return Spread(values.map { row.unit.scaled($0) })
+        }
+    }
+
+    func reference(_ row: Row) -> Spread? {
+        switch row.reference {
+        case .measured(let reference): spread(reference)
+        case .known(let reference, where: let other, let took):
+            Spread(numbers(other).map { reference * $0 / took })
+        case .none: nil
+        }
+    }
+}

@@ -1,0 +1,30 @@
+import Foundation
+
+/// What several rounds gave.
+struct Spread: Sendable, Encodable {
+    let median: Double
+    let min: Double
+    let max: Double
+
+    /// Nil where there is nothing.
+    init?(_ values: [Double]) {
+        let sorted = values.filter(\.isFinite).sorted()
+        guard let first = sorted.first, let last = sorted.last else { return nil }
+        let middle = sorted.count / 2
+        median = sorted.count.isMultiple(of: 2) ? (sorted[middle - 1] + sorted[middle]) / 2 : sorted[middle]
+        min = first
+        max = last
+    }
+}
+
+extension Double {
+    /// Three digits that count.
+    var short: String {
+        switch abs(self) {
+        case 100...: String(format: "%.0f", self)
+        case 10..<100: String(format: "%.1f", self)
+        case 0: "0"
+        default: String(format: "%.2f", self)
+        }
+    }
+}

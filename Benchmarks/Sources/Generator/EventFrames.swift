@@ -1,0 +1,72 @@
+import NIOCore
+import Workload
+
+/// Frames of events, made once and sent as often as it takes: all of one size, so that any number of them is a slice.
+struct EventFrames {
+    let bytes: ByteBuffer
+    let frameSize: Int
+    let count: Int
+
+    /// Enough for all channels, and for writes that are large.
+    init(_ workload: Workload) {
+        let sealed = workload.kind == .encrypted
+        let json = Payload.json(size: workload.size)
+        let channels = max(workload.channels, 1)
+        let frames = (0..<channels).map { index in
+            let data = sealed ? SealedPayload.data(json) : json
+            return WebSocketText.frame(
+                Payload.envelope(event: Workload.eventName, channel: workload.channelName(index), data: data)
+            )
+        }
+        self.init(frames, minimumSize: 512 * 1_024)
+    }
+
+    /// Joins of members, and then their leaves.
+    init(stormOf members: Int, on channel: String) {
+        let events = [PresenceText.memberAdded, PresenceText.memberRemoved]
+        let frames = events.flatMap { event in
+            (0..<members).map { WebSocketText.frame(event(channel, $0)) }
+        }
+        self.init(frames, minimumSize: 0)
+    }
+
+    private init(_ frames: [[UInt8]], minimumSize: Int) {
+        let sum = frames.reduce(0) { $0 + $1.count }
+        let repetitions = max(1, (minimumSize + sum - 1) / max(sum, 1))
+        var bytes = ByteBuffer()
+        bytes.reserveCapacity(sum * repetitions)
+        for _ in 0..<repetitions {
+            for frame in frames { bytes.writeBytes(frame) }
+        }
+        self.bytes = bytes
+        count = frames.count * repetitions
+        frameSize = count == 0 ? 0 : bytes.readableBytes / count
+        precondition(frames.allSatisfy { $0.count == frameSize }, "the frames differ in size")
+    }
+
+    /// So many frames from one on, but no more than there are up to the end.
+    func slice(from first: Int, count wanted: Int) -> (bytes: ByteBuffer, count: Int) {
+        let taken = min(wanted, count - first)
+        let slice = bytes.getSlice(at: bytes.readerIndex + first * frameSize, length: taken * frameSize)
+        return (slice ?? ByteBuffer(), taken)
+    }
+}
+
+/// A frame as servers send it: unmasked text.
+enum WebSocketText {
+    static func frame(_ text: String) -> [UInt8] {
+        header(text.utf8.count) + text.utf8
+    }
+
+    static func header(_ count: Int) -> [UInt8] {
+        var bytes: [UInt8] = [0x81]
+        switch count {
+        case ..<126: bytes.append(UInt8(count))
+        case ..<65_536: bytes += [126, UInt8(count >> 8), UInt8(count & 0xFF)]
+        default:
+            bytes.append(127)
+            for shift in stride(from: 56, through: 0, by: -8) { bytes.append(UInt8(count >> shift & 0xFF)) }
+        }
+        return bytes
+    }
+}

@@ -1,0 +1,50 @@
+import Foundation
+import Logging
+import PusherClient
+import SodiumReference
+import Workload
+
+/// The client as its users have it.
+enum ClientUnderTest {
+    static func make(
+        _ target: Target,
+        _ workload: Workload,
+        callbackQueue: PusherClientOptions.CallbackQueue = .eventLoop,
+        authMethod: AuthMethod? = nil,
+        limits: PusherClientOptions.Limits = .init()
+    ) -> Pusher {
+        var logger = Logger(label: "benchmark")
+        logger.logLevel = .error
+        let options = PusherClientOptions(
+            authMethod: authMethod ?? fixedAuthorization,
+            host: .host(target.host),
+            port: target.port,
+            path: workload.path,
+            useTLS: target.useTLS,
+            // The channels that ask for more events are never answered.
+            timeouts: .init(subscription: .seconds(3_600)),
+            retryPolicy: .delays([.zero]),
+            tls: TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate),
+            limits: limits,
+            callbackQueue: callbackQueue,
+            logger: logger
+        )
+        return Pusher(key: "app-key", options: options)
+    }
+
+    /// The same for every channel: the generator does not check it.
+    private static var fixedAuthorization: AuthMethod {
+        let sharedSecret = Data(SealedBytes.key).base64EncodedString()
+        return .authorizer { request in
+            PusherAuth(
+                auth: "app-key:0123456789abcdef",
+                channelData: request.channelName.hasPrefix("presence-") ? #"{"user_id":"me"}"# : nil,
+                sharedSecret: request.channelName.hasPrefix("private-encrypted-") ? sharedSecret : nil
+            )
+        }
+    }
+}
+
+/// Keeps the optimizer from leaving out what nobody looks at.
+@inline(never)
+func use(_ value: Int) {}

@@ -1,0 +1,53 @@
+import Foundation
+import PusherEncryption
+import PusherProtocol
+import SodiumReference
+import Workload
+
+/// What happens to an event in one process, without a socket: decoding its envelope, and decrypting its data.
+struct Decoding {
+    let arguments: Arguments
+
+    func run() throws -> [String: Double] {
+        let size = arguments.number("size", default: 100)
+        let json = Payload.json(size: size)
+        switch (arguments.measurement, arguments.implementation) {
+        case ("decode", "client"):
+            let bytes = ContiguousArray(envelope(json).utf8)
+            return try repeated { try Envelope(decoding: bytes.span).data.text?.utf8.count ?? 0 }
+        case ("decode", "json-decoder"):
+            let bytes = Data(envelope(json).utf8)
+            let decoder = JSONDecoder()
+            return try repeated {
+                try decoder.decode(JSONEnvelopeConsumer.Message.self, from: bytes).data?.utf8.count ?? 0
+            }
+        case ("decrypt", "client"):
+            guard let key = SecretKey(SealedBytes.key) else { throw SubjectError("no key") }
+            let sealed = SealedBytes.seal(json)
+            let nonce = Data(sealed.nonce).base64EncodedString()
+            let ciphertext = Data(sealed.ciphertext).base64EncodedString()
+            let text = #"{"nonce":"\#(nonce)","ciphertext":"\#(ciphertext)"}"#
+            return try repeated { try EncryptedEvent.open(.string(text), with: key).utf8.count }
+        case ("decrypt", "libsodium"):
+            let sealed = SealedBytes.seal(json)
+            var message = [UInt8](repeating: 0, count: size)
+            return repeated { sealed.open(into: &message) ? message.count : 0 }
+        case (_, let other):
+            throw SubjectError("nothing can be decoded via \(other)")
+        }
+    }
+
+    private func envelope(_ json: String) -> String {
+        Payload.envelope(event: Workload.eventName, channel: Workload().channelName(0), data: json)
+    }
+
+    /// The time of one call, which gives a size that has to be used.
+    private func repeated(_ body: () throws -> Int) rethrows -> [String: Double] {
+        let count = arguments.number("events", default: 100_000)
+        for _ in 0..<(count / 10) { use(try body()) }
+        let start = ProcessUsage.now
+        for _ in 0..<count { use(try body()) }
+        let usage = ProcessUsage.now - start
+        return ["cpu": usage.cpu / Double(count), "wall": usage.wall / Double(count)]
+    }
+}

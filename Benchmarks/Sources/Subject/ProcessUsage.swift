@@ -1,0 +1,59 @@
+import Foundation
+import Workload
+
+/// What the process has used so far.
+struct ProcessUsage: Sendable {
+    /// User and system time, in microseconds.
+    let cpu: Double
+    /// In microseconds.
+    let wall: Double
+
+    static var now: ProcessUsage {
+        var usage = rusage()
+        #if canImport(Darwin)
+            getrusage(RUSAGE_SELF, &usage)
+        #else
+            getrusage(__rusage_who_t(RUSAGE_SELF.rawValue), &usage)
+        #endif
+        return ProcessUsage(
+            cpu: usage.ru_utime.microseconds + usage.ru_stime.microseconds,
+            wall: Double(MonotonicTime.nanoseconds) / 1_000
+        )
+    }
+
+    static func - (left: ProcessUsage, right: ProcessUsage) -> ProcessUsage {
+        ProcessUsage(cpu: left.cpu - right.cpu, wall: left.wall - right.wall)
+    }
+
+    private init(cpu: Double, wall: Double) {
+        self.cpu = cpu
+        self.wall = wall
+    }
+}
+
+extension timeval {
+    fileprivate var microseconds: Double { Double(tv_sec) * 1e6 + Double(tv_usec) }
+}
+
+/// The memory that the process has, as the kernel counts it. Linux only.
+enum ProcessMemory {
+    /// In bytes: what is resident, and what of it is the process's own.
+    static func read() throws -> (resident: Double, own: Double) {
+        let text = try String(contentsOfFile: "/proc/self/smaps_rollup", encoding: .utf8)
+        func bytes(_ name: String) -> Double {
+            let line = text.split(separator: "\n").first { $0.hasPrefix(name + ":") }
+            return (line?.split(separator: " ").dropFirst().first.flatMap { Double($0) } ?? 0) * 1_024
+        }
+        return (bytes("Rss"), bytes("Private_Dirty"))
+    }
+
+    /// How often threads of the process went to sleep of themselves, and so had to be woken.
+    static func wakeUps() -> Int {
+        let tasks = (try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/task")) ?? []
+        return tasks.reduce(0) { sum, task in
+            let status = (try? String(contentsOfFile: "/proc/self/task/\(task)/status", encoding: .utf8)) ?? ""
+            let line = status.split(separator: "\n").first { $0.hasPrefix("voluntary_ctxt_switches:") }
+            return sum + (line?.split(separator: "\t").last.flatMap { Int($0) } ?? 0)
+        }
+    }
+}

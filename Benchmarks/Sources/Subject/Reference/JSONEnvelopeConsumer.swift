@@ -1,0 +1,22 @@
+import Foundation
+import NIOCore
+import NIOWebSocket
+import Workload
+
+/// Has Foundation decode the envelope, as a client that is not made for speed does.
+struct JSONEnvelopeConsumer {
+    struct Message: Decodable {
+        let event: String
+        let channel: String?
+        let data: String?
+    }
+
+    let meter: Meter
+    let decoder = JSONDecoder()
+
+    func consume(_ frame: WebSocketFrame) {
+        let bytes = Data(frame.data.readableBytesView)
+        guard let message = try? decoder.decode(Message.self, from: bytes) else { return }
+        meter.event(message.data?.utf8.count ?? 0)
+    }
+}

@@ -1,0 +1,14 @@
+import NIOCore
+import NIOWebSocket
+import Synchronization
+
+/// A channel that is known only later.
+final class LateChannel: Sendable {
+    private let channel = Mutex<(any Channel)?>(nil)
+
+    func set(_ channel: any Channel) { self.channel.withLock { $0 = channel } }
+
+    func send(_ frame: WebSocketFrame) {
+        channel.withLock { $0 }?.writeAndFlush(frame, promise: nil)
+    }
+}

@@ -1,0 +1,60 @@
+/// The data of events: orders as a shop would publish them, in JSON.
+public enum Payload {
+    /// Data of exactly that many bytes: a list of orders, with a note that fills what is left.
+    public static func json(size: Int) -> String {
+        var text = #"{"orders":["#
+        let end = #"],"note":""}"#
+        var number = 1
+        while true {
+            let order = (number > 1 ? "," : "") + order(number)
+            guard text.utf8.count + order.utf8.count + end.utf8.count <= size else { break }
+            text += order
+            number += 1
+        }
+        let filler = String(repeating: "lorem ipsum ", count: max(size / 12, 0) + 1)
+        let rest = max(size - text.utf8.count - end.utf8.count, 0)
+        return text + #"],"note":""# + filler.prefix(rest) + #""}"#
+    }
+
+    private static func order(_ number: Int) -> String {
+        #"{"id":\#(10_000 + number),"customer":"Ada Lovelace","total":149.95,"isPaid":true}"#
+    }
+
+    /// The data that ``json(size:)`` gives.
+    public struct Orders: Decodable, Sendable {
+        /// The orders.
+        public let orders: [Order]
+        /// Whatever was said about them.
+        public let note: String
+    }
+
+    /// One order.
+    public struct Order: Decodable, Sendable {
+        /// Its number.
+        public let id: Int
+        /// Who ordered.
+        public let customer: String
+        /// What has to be paid.
+        public let total: Double
+        /// Whether that has happened.
+        public let isPaid: Bool
+    }
+}
+
+extension Payload {
+    /// An event as servers send it: the data is a string with JSON inside.
+    public static func envelope(event: String, channel: String, data: String) -> String {
+        #"{"event":"\#(event)","channel":"\#(channel)","data":"\#(escaped(data))"}"#
+    }
+
+    /// The text as it stands in a JSON string.
+    public static func escaped(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(text.utf8.count * 9 / 8)
+        for byte in text.utf8 {
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") { bytes.append(UInt8(ascii: "\\")) }
+            bytes.append(byte)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

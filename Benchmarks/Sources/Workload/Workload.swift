@@ -1,0 +1,114 @@
+/// What a connection asks of the generator. It stands in the path of the upgrade request, so that the generator keeps
+/// nothing between connections and every implementation asks in the same way.
+public struct Workload: Hashable, Sendable {
+    /// What kind the channels are of.
+    public var kind = ChannelKind.public
+    /// How many channels have to be subscribed before the events begin; the events go to them in turn.
+    public var channels = 1
+    /// How many events are sent.
+    public var events = 0
+    /// The size of an event's data, in bytes, before it becomes a JSON string.
+    public var size = 100
+    /// How many events may be on their way: so many at first, and half as many for each `go-…` channel that is
+    /// subscribed. Zero for no bound.
+    public var window = 0
+    /// Microseconds between two events; zero to send as fast as the socket takes them.
+    public var interval = 0
+    /// How many members a presence channel has when it is subscribed.
+    public var members = 0
+    /// Whether the events are joins, and then leaves, of as many members.
+    public var isPresenceStorm = false
+    /// Whether the socket is closed when the last channel is subscribed.
+    public var isDropped = false
+    /// How many client events are awaited before the one event that says so.
+    public var clientEvents = 0
+
+    /// A connection on which nothing happens.
+    public init() {}
+
+    /// The kinds of channels.
+    public enum ChannelKind: String, Sendable {
+        /// Without authorization.
+        case `public`
+        /// With authorization.
+        case `private`
+        /// With the events encrypted.
+        case encrypted
+        /// With members.
+        case presence
+
+        fileprivate var prefix: String {
+            switch self {
+            case .public: "channel-"
+            case .private: "private-channel-"
+            case .encrypted: "private-encrypted-channel-"
+            case .presence: "presence-channel-"
+            }
+        }
+    }
+
+    /// The name of a channel. All have the same length, and so have their events.
+    public func channelName(_ index: Int) -> String { kind.prefix + String(digits: index, count: 5) }
+
+    /// What has to be subscribed for more events to come.
+    public static func goAheadName(_ index: Int) -> String { goAheadPrefix + String(digits: index, count: 5) }
+
+    /// What the names begin with.
+    public static let goAheadPrefix = "go-"
+
+    /// The event's name.
+    public static let eventName = "order-changed"
+
+    /// The name of the event that says that all client events have come.
+    public static let completionName = "all-received"
+}
+
+extension Workload {
+    /// The workload as the beginning of a path.
+    public var path: String {
+        let members: [(String, String)] = [
+            ("kind", kind.rawValue), ("channels", "\(channels)"), ("events", "\(events)"), ("size", "\(size)"),
+            ("window", "\(window)"), ("interval", "\(interval)"), ("members", "\(members)"),
+            ("storm", isPresenceStorm ? "1" : "0"), ("drop", isDropped ? "1" : "0"),
+            ("client-events", "\(clientEvents)"),
+        ]
+        return members.map { "/\($0)/\($1)" }.joined()
+    }
+
+    /// Reads a path that begins with a workload; nil where it does not.
+    public init?(path: String) {
+        self.init()
+        let parts = path.split(separator: "/")
+        guard let end = parts.firstIndex(of: "app"), end.isMultiple(of: 2) else { return nil }
+        for index in stride(from: 0, to: end, by: 2) {
+            let value = parts[index + 1]
+            if parts[index] == "kind" {
+                guard let kind = ChannelKind(rawValue: String(value)) else { return nil }
+                self.kind = kind
+                continue
+            }
+            guard let number = Int(value), number >= 0 else { return nil }
+            switch parts[index] {
+            case "channels": channels = number
+            case "events": events = number
+            case "size": size = number
+            case "window": window = number
+            case "interval": interval = number
+            case "members": members = number
+            case "storm": isPresenceStorm = number == 1
+            case "drop": isDropped = number == 1
+            case "client-events": clientEvents = number
+            default: return nil
+            }
+        }
+    }
+}
+
+extension String {
+    /// The number with zeros before it.
+    public init(digits number: Int, count: Int) {
+        let digits = String(number)
+        self.init(repeating: "0", count: Swift.max(count - digits.count, 0))
+        append(digits)
+    }
+}

@@ -1,0 +1,22 @@
+/// A moment on the clock by which the machines live, one that goes on while the computer is suspended: the time since
+/// an origin that the shell has chosen.
+///
+/// Not `ContinuousClock.Instant`: the compiler does not know the layout of that, and whatever holds one, which is
+/// nearly all of a client's state, would be copied and looked into by way of the runtime.
+package struct Instant: Hashable, Comparable, Sendable {
+    private var elapsed: Duration
+
+    package init(after elapsed: Duration = .zero) { self.elapsed = elapsed }
+
+    /// - Parameter origin: The clock's value that counts as zero.
+    package init(_ instant: ContinuousClock.Instant, since origin: ContinuousClock.Instant) {
+        elapsed = origin.duration(to: instant)
+    }
+
+    package func value(since origin: ContinuousClock.Instant) -> ContinuousClock.Instant { origin + elapsed }
+
+    package static func < (left: Self, right: Self) -> Bool { left.elapsed < right.elapsed }
+    package static func + (left: Self, right: Duration) -> Self { Self(after: left.elapsed + right) }
+    package static func += (left: inout Self, right: Duration) { left.elapsed += right }
+    package static func - (left: Self, right: Self) -> Duration { left.elapsed - right.elapsed }
+}

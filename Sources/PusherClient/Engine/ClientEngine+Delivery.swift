@@ -1,0 +1,61 @@
+import NIOCore
+import PusherProtocol
+
+/// Handing events to those who want them. All of this happens on the event loop, and never under the lock.
+extension ClientEngine {
+    /// What came from the server for the application, on its way through the ``PayloadTransformer``, if there is one.
+    func deliver(_ event: PusherEvent, to channel: PusherChannel?) {
+        guard options.payloadTransformer != nil else { return deliver(event, to: everyEvent, channel?.sinks) }
+        for event in transformed(event) { deliver(event, to: everyEvent, channel?.sinks) }
+    }
+
+    /// What the client itself has to tell.
+    func deliver(_ envelope: Envelope, to id: ChannelID, subscriptionError: SubscriptionError? = nil) {
+        deliver(PusherEvent(envelope, subscriptionError: subscriptionError), to: everyEvent, channel(id)?.sinks)
+    }
+
+    func deliver(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) {
+        // While callbacks run or wait, somebody may be about to bind. Asked first: of those that were done before, what
+        // they bound is found.
+        let isBusy = dispatcher.isBusy
+        let isMainBusy = mainDispatcher.isBusy
+        let firstSinks = first.sinks(for: event.eventName)
+        let secondSinks = second?.sinks(for: event.eventName)
+        var overflows = firstSinks.add(event, waking: wakeLater)
+        if let secondSinks { overflows += secondSinks.add(event, waking: wakeLater) }
+        for dispatcher in dispatchers {
+            if dispatcher.runsInPlace {
+                let hasCalled = firstSinks.call(event, by: dispatcher)
+                // Those who were called may have bound others to it.
+                let sinks = hasCalled ? second?.sinks(for: event.eventName) : secondSinks
+                sinks?.call(event, by: dispatcher)
+            } else if (dispatcher === mainDispatcher ? isMainBusy : isBusy)
+                || firstSinks.hasBinding(by: dispatcher) || secondSinks?.hasBinding(by: dispatcher) == true
+            {
+                dispatcher.enqueue(.event(event, first, second))
+            }
+        }
+        if overflows > 0 { reportOverflow(of: overflows, on: event.channelName) }
+    }
+
+    /// Hands over an event that came before. It may be called anywhere.
+    func deliverAgain(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry? = nil) {
+        eventLoop.execute {
+            self.deliver(event, to: first, second)
+            self.wakeSequences()
+        }
+    }
+
+    private func wakeLater(_ sequence: EventBuffer<PusherEvent>) {
+        loopState.value.sequencesToWake.append(sequence)
+    }
+
+    /// Lets the consumers of sequences go on. After all that comes together was delivered, so that they do not compete
+    /// for it with the event loop.
+    func wakeSequences() {
+        guard !loopState.value.sequencesToWake.isEmpty else { return }
+        let sequences = loopState.value.sequencesToWake
+        loopState.value.sequencesToWake = []
+        for sequence in sequences { sequence.wake() }
+    }
+}

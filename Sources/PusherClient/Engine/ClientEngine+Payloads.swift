@@ -1,0 +1,50 @@
+import NIOCore
+import PusherProtocol
+
+/// Events on their way through the application's ``PayloadTransformer``.
+extension ClientEngine {
+    /// What is delivered for an event of a channel.
+    func transformed(_ event: PusherEvent) -> [PusherEvent] {
+        guard let transformer = options.payloadTransformer, let channelName = event.channelName,
+            !EventName.isProtocolEvent(event.eventName)
+        else { return [event] }
+        let payload = EventPayload(
+            eventName: event.eventName,
+            data: event.data,
+            channelName: channelName,
+            userId: event.userId
+        )
+        // Taken out: what it keeps would be copied as soon as it changes.
+        var reader =
+            loopState.value.payloadReaders.removeValue(forKey: channelName)
+            ?? transformer.makeReader(channelName: channelName)
+        defer { loopState.value.payloadReaders[channelName] = reader }
+        do {
+            return try reader.incoming(payload).map { $0 == payload ? event : PusherEvent(event.envelope.carrying($0)) }
+        } catch {
+            report(.transformerThrew(error, "the event \(event.eventName.quoted) was not delivered", channelName))
+            return []
+        }
+    }
+
+    /// Nothing is left over from what came before.
+    func forgetPayloads(of channelName: String) {
+        loopState.value.payloadReaders[channelName] = nil
+    }
+
+    /// The same for the events of whoever was the user.
+    func forgetPayloadsOfUsers() {
+        loopState.value.payloadReaders = loopState.value.payloadReaders.filter {
+            !$0.key.hasPrefix(ChannelName.serverToUserPrefix)
+        }
+    }
+}
+
+extension Envelope {
+    fileprivate func carrying(_ payload: EventPayload) -> Envelope {
+        var envelope = self
+        envelope.event = payload.eventName
+        if payload.data != data.text { envelope.data = payload.data.map { .string($0) } ?? .none }
+        return envelope
+    }
+}

@@ -1,0 +1,15 @@
+extension CoreConfiguration {
+    init(_ endpoint: Endpoint, options: PusherClientOptions) {
+        self.init(endpoint: endpoint.request)
+        autoReconnect = options.autoReconnect
+        timeouts = options.timeouts.clamped
+        authorizationsAtOnce = options.limits.authorizationsAtOnce
+        authorizationTries = options.limits.authorizationTries
+        heldEncryptedEvents = options.limits.heldEncryptedEvents
+        queuedClientEvents = options.limits.queuedClientEvents
+        clientEventsPerSecond = options.limits.clientEventsPerSecond
+        // PusherSwift's bound is that of the default policy. Another policy has bounds of its own.
+        if (options.retryPolicy as? ExponentialRetryPolicy) != .exponential { maximumRetryDelay = nil }
+        if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
+    }
+}

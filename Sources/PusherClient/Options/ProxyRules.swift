@@ -1,0 +1,100 @@
+import Foundation
+
+/// Which connections go through which proxy.
+package struct ProxyRules: Hashable, Sendable {
+    /// All connections are direct.
+    package static let direct = ProxyRules()
+
+    private var forTLS: Result<ProxyServer?, PusherClientError> = .success(nil)
+    private var forPlain: Result<ProxyServer?, PusherClientError> = .success(nil)
+    private var exemptions: [ProxyExemption] = []
+    private var exemptsLoopback = false
+
+    private init() {}
+
+    /// What cannot be used is an error for the connections that it is for.
+    ///
+    /// - Parameter environment: The variables of the process.
+    package init(
+        _ proxy: PusherClientOptions.Proxy,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        switch proxy {
+        case .direct:
+            break
+        case .server(let host, let port, let credentials, let exempting):
+            let server = Result { () throws(PusherClientError) -> ProxyServer? in
+                exemptions = try exempting.map { text throws(PusherClientError) in
+                    guard let exemption = ProxyExemption(text) else {
+                        throw PusherClientError(
+                            .invalidProxy,
+                            "\(text.quoted), which is to be exempt from the proxy, is no host, address or range of addresses"
+                        )
+                    }
+                    return exemption
+                }
+                return try ProxyServer(host: host, port: port, credentials: credentials)
+            }
+            forTLS = server
+            forPlain = server
+        case .environment:
+            // A header named Proxy becomes HTTP_PROXY in a CGI program: nobody reads that one.
+            forTLS = Self.server(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"], in: environment)
+            forPlain = Self.server(["http_proxy", "all_proxy", "ALL_PROXY"], in: environment)
+            let list = Self.value(["no_proxy", "NO_PROXY"], in: environment)?.value ?? ""
+            // What others put there, and is nothing for us, must not keep anybody from connecting.
+            exemptions = list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).compactMap {
+                ProxyExemption(String($0))
+            }
+            exemptsLoopback = true
+        }
+    }
+
+    private static func value(_ names: [String], in environment: [String: String]) -> (name: String, value: String)? {
+        for name in names {
+            guard let value = environment[name]?.trimmingCharacters(in: .whitespaces), !value.isEmpty else { continue }
+            return (name, value)
+        }
+        return nil
+    }
+
+    private static func server(
+        _ names: [String],
+        in environment: [String: String]
+    ) -> Result<ProxyServer?, PusherClientError> {
+        guard let (name, value) = value(names, in: environment) else { return .success(nil) }
+        return Result { () throws(PusherClientError) in try ProxyServer(url: value, variable: name) }
+    }
+
+    /// The proxy on the way to a server; nil where there is none.
+    ///
+    /// - Throws: ``PusherClientError/Code/invalidProxy`` where it cannot be used, or the server's certificate could not
+    ///   be verified behind it.
+    func proxy(for request: TransportRequest, tls: TLSOptions) throws(PusherClientError) -> ProxyServer? {
+        try proxy(forHost: request.host, port: request.port, useTLS: request.useTLS, tls: tls)
+    }
+
+    /// The same for any host.
+    func proxy(
+        forHost host: String,
+        port: Int,
+        useTLS: Bool,
+        tls: TLSOptions
+    ) throws(PusherClientError) -> ProxyServer? {
+        let place = HostPlace(host: host, port: port)
+        if exemptsLoopback, place.isLoopback { return nil }
+        if exemptions.contains(where: { $0.matches(place) }) { return nil }
+        guard let proxy = try (useTLS ? forTLS : forPlain).get() else { return nil }
+        // What TLS has to verify such a certificate is the address of its peer, which is the proxy's.
+        if useTLS, place.address != nil, tls.certificateVerification == .full {
+            throw PusherClientError(
+                .invalidProxy,
+                """
+                the certificate of '\(host)' cannot be verified through the proxy '\(proxy.host)': give the server's name \
+                instead of its address, or exempt it
+                """
+            )
+        }
+        return proxy
+    }
+}

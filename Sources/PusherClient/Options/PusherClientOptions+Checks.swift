@@ -1,0 +1,49 @@
+import Foundation
+
+extension PusherClientOptions {
+    /// Refuses what no attempt could be made with, whatever the server.
+    func checkForConnecting() throws(PusherClientError) {
+        try checkNumbers()
+        try checkQueryItems()
+        try tls.validate()
+    }
+
+    private func checkQueryItems() throws(PusherClientError) {
+        let own = ["client", "version", "protocol"]
+        guard let item = queryItems.first(where: { $0.name.isEmpty || own.contains($0.name) }) else { return }
+        let problem = item.name.isEmpty ? "has no name" : "is set by the client itself"
+        throw PusherClientError(.invalidOption, "the query item \(item.name.quoted) \(problem)")
+    }
+
+    private func checkNumbers() throws(PusherClientError) {
+        if let timeout = activityTimeout, !(timeout >= 0.001) {
+            throw PusherClientError(
+                .invalidOption,
+                "the activityTimeout \(timeout) is not at least 0.001 seconds"
+            )
+        }
+        let durations = [
+            ("connectionAttempt", timeouts.connectionAttempt), ("unavailable", timeouts.unavailable),
+            ("pong", timeouts.pong), ("subscription", timeouts.subscription),
+            ("authorization", timeouts.authorization), ("signIn", timeouts.signIn), ("closing", timeouts.closing),
+        ]
+        if let (name, duration) = durations.first(where: { $0.1 <= .zero }) {
+            throw PusherClientError(.invalidOption, "the timeout \(name), \(duration), is not positive")
+        }
+        guard timeouts.backOffReset >= .zero else {
+            throw PusherClientError(.invalidOption, "the timeout backOffReset, \(timeouts.backOffReset), is negative")
+        }
+        let sizes = [
+            ("messageSize", limits.messageSize), ("sequenceBuffer", limits.sequenceBuffer),
+            ("pendingCallbacks", limits.pendingCallbacks), ("authorizationsAtOnce", limits.authorizationsAtOnce),
+            ("authorizationTries", limits.authorizationTries),
+            ("authorizationResponseSize", limits.authorizationResponseSize),
+            ("queuedClientEvents", limits.queuedClientEvents),
+            ("clientEventsPerSecond", limits.clientEventsPerSecond ?? 1),
+            ("clientEventSize", limits.clientEventSize), ("heldEncryptedEvents", limits.heldEncryptedEvents),
+        ]
+        if let (name, size) = sizes.first(where: { $0.1 <= 0 }) {
+            throw PusherClientError(.invalidOption, "the limit \(name), \(size), is not positive")
+        }
+    }
+}

@@ -1,0 +1,130 @@
+/// Looking at eight bytes at once. The first of them is the lowest of the word.
+///
+/// What is found is marked by the highest bit of its byte.
+enum EightBytes {
+    private static let lows: UInt64 = 0x0101_0101_0101_0101
+    private static let highs: UInt64 = 0x8080_8080_8080_8080
+
+    /// Those that end a run of plain bytes in a JSON string: quotation marks, backslashes and control characters. Bytes
+    /// above the lowest that is marked may be marked wrongly.
+    @inline(__always)
+    static func endingRun(in word: UInt64) -> UInt64 {
+        let quotes = word ^ (lows &* UInt64(UInt8(ascii: "\"")))
+        let backslashes = word ^ (lows &* UInt64(UInt8(ascii: "\\")))
+        return ((quotes &- lows) & ~quotes | (backslashes &- lows) & ~backslashes) & highs | controls(in: word)
+    }
+
+    /// Control characters; bytes above the lowest that is marked may be marked wrongly.
+    @inline(__always)
+    static func controls(in word: UInt64) -> UInt64 { (word &- (lows &* 0x20)) & ~word & highs }
+}
+
+extension Span<UInt8> {
+    /// The offset of the first byte that ends a run of plain bytes in a JSON string; the count where there is none.
+    @inline(__always)
+    func endOfRun(from start: Int) -> Int {
+        var index = start
+        while index &+ 16 <= count {
+            let part = bytes.unsafeLoadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+            guard !part.endsRun else { break }
+            index &+= 16
+        }
+        while index &+ 8 <= count {
+            let word = UInt64(littleEndian: bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+            let found = EightBytes.endingRun(in: word)
+            if found != 0 { return index &+ found.trailingZeroBitCount &>> 3 }
+            index &+= 8
+        }
+        while index < count {
+            let byte = self[index]
+            if byte == UInt8(ascii: "\"") || byte == UInt8(ascii: "\\") || byte < 0x20 { return index }
+            index &+= 1
+        }
+        return count
+    }
+}
+
+/// Sixty-four bytes of a JSON string, one bit for each.
+struct StringBlock {
+    static let size = 64
+
+    /// The backslashes that begin an escape.
+    private(set) var escapes: UInt64
+    /// The first quotation mark that ends the string, or control character, which must not stand in it; ``size`` where
+    /// there is neither.
+    private(set) var end: Int
+
+    /// - Parameters:
+    ///   - bytes: The first of the bytes; all of them can be read.
+    ///   - skipped: How many of them come before the block, which is so much smaller then.
+    ///   - isEscaped: 1 where the first byte belongs to an escape that begins before it, else 0; afterwards the same of
+    ///     the byte behind the block.
+    @inline(__always)
+    init(_ bytes: UnsafeRawPointer, skipping skipped: Int = 0, isEscaped: inout UInt64) {
+        var backslashMarks = SIMD16<UInt8>.zero
+        var quoteMarks = SIMD16<UInt8>.zero
+        var controlMarks = SIMD16<UInt8>.zero
+        var place = SIMD16<UInt8>(1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2)
+        for index in 0..<4 {
+            let part = bytes.loadUnaligned(fromByteOffset: index &* 16, as: SIMD16<UInt8>.self)
+            backslashMarks |= place.where(part .== SIMD16(repeating: UInt8(ascii: "\\")))
+            quoteMarks |= place.where(part .== SIMD16(repeating: UInt8(ascii: "\"")))
+            controlMarks |= place.where(part .< SIMD16(repeating: 0x20))
+            place = place &* 4
+        }
+        let backslashes = backslashMarks.bits &>> UInt64(skipped)
+        let quotes = quoteMarks.bits &>> UInt64(skipped)
+        let escaped = Self.escaped(by: backslashes, isEscaped: &isEscaped)
+        escapes = backslashes & ~escaped
+        end = (quotes & ~escaped).trailingZeroBitCount
+        let controls = controlMarks.bits &>> UInt64(skipped)
+        end = min(end, controls.trailingZeroBitCount)
+        if end < Self.size { escapes &= (1 &<< UInt64(end)) &- 1 }
+    }
+
+    /// The bytes that follow a backslash that is not escaped itself: every second one of a row of backslashes, and the
+    /// byte behind a row of an odd number. A row that begins at an odd place is added to itself, which carries a bit to
+    /// its end.
+    @inline(__always)
+    private static func escaped(by backslashes: UInt64, isEscaped: inout UInt64) -> UInt64 {
+        let backslashes = backslashes & ~isEscaped
+        let following = backslashes &<< 1 | isEscaped
+        let evens: UInt64 = 0x5555_5555_5555_5555
+        let oddStarts = backslashes & ~evens & ~following
+        let (rows, carries) = oddStarts.addingReportingOverflow(backslashes)
+        isEscaped = carries ? 1 : 0
+        return (evens ^ (rows &<< 1)) & following
+    }
+}
+
+extension SIMD16<UInt8> {
+    /// Whether any of the bytes ends a run of plain bytes in a JSON string.
+    @inline(__always)
+    fileprivate var endsRun: Bool {
+        let ends =
+            (self .== SIMD16(repeating: UInt8(ascii: "\""))) .| (self .== SIMD16(repeating: UInt8(ascii: "\\")))
+            .| (self .< SIMD16(repeating: 0x20))
+        let halves = unsafeBitCast(Self(repeating: 1).where(ends), to: SIMD2<UInt64>.self)
+        return halves[0] | halves[1] != 0
+    }
+
+    fileprivate static var zero: Self { Self(repeating: 0) }
+
+    /// Zero in all other places.
+    @inline(__always)
+    fileprivate func `where`(_ mask: SIMDMask<SIMD16<Int8>>) -> Self { Self.zero.replacing(with: self, where: mask) }
+
+    /// Sixty-four bits, where each byte of either half stands for eight that are as far apart as the half is long.
+    @inline(__always)
+    fileprivate var bits: UInt64 {
+        let halves = unsafeBitCast(self, to: SIMD2<UInt64>.self)
+        // A table of eight by eight, whose rows are to be its columns: two by two, four by four, then the whole.
+        var table = halves[0] | halves[1]
+        var swapped = (table ^ (table &>> 7)) & 0x00AA_00AA_00AA_00AA
+        table ^= swapped ^ (swapped &<< 7)
+        swapped = (table ^ (table &>> 14)) & 0x0000_CCCC_0000_CCCC
+        table ^= swapped ^ (swapped &<< 14)
+        swapped = (table ^ (table &>> 28)) & 0x0000_0000_F0F0_F0F0
+        return table ^ swapped ^ (swapped &<< 28)
+    }
+}

@@ -1,0 +1,173 @@
+/// Writes what the bytes of a JSON string stand for, in one pass over them.
+struct JSONStringUnescaping {
+    /// What is written may be as much as what is read, and so many bytes more that stand for nothing.
+    static let slack = 16
+
+    /// How many bytes are written.
+    private(set) var count = 0
+    /// Where the string's closing quotation mark is.
+    private(set) var end = 0
+    /// The first byte that does not fit, where there is one.
+    private(set) var malformedOffset: Int?
+
+    /// - Parameters:
+    ///   - source: All bytes; the string may end before their end.
+    ///   - start: Where the string begins, behind its quotation mark.
+    ///   - target: Room for the rest of the source, and for ``slack``.
+    mutating func unescape(
+        _ source: UnsafeRawBufferPointer,
+        from start: Int,
+        into target: UnsafeMutableRawBufferPointer
+    ) {
+        guard let from = source.baseAddress, let to = target.baseAddress, start <= source.count,
+            target.count >= source.count - start + Self.slack
+        else { return malformedOffset = start }
+        let sourceCount = source.count
+        var place = Place(read: start, written: 0)
+        var base = start
+        var isEscaped: UInt64 = 0
+        while base < sourceCount {
+            let block = Self.block(source, from: base, isEscaped: &isEscaped)
+            var escapes = block.escapes
+            while escapes != 0 {
+                let index = base &+ escapes.trailingZeroBitCount
+                escapes &= escapes &- 1
+                // The second half of a surrogate pair is done with already.
+                if index < place.read { continue }
+                place.written = Self.copy(from, sourceCount, place, to: index, into: to)
+                guard index &+ 1 < sourceCount else { return malformedOffset = index }
+                let letter = from.load(fromByteOffset: index &+ 1, as: UInt8.self)
+                if letter == UInt8(ascii: "\"") || letter == UInt8(ascii: "\\") {
+                    to.storeBytes(of: letter, toByteOffset: place.written, as: UInt8.self)
+                    place = Place(read: index &+ 2, written: place.written &+ 1)
+                } else {
+                    guard let next = Self.writeRareEscape(letter, source, at: index, into: to, place.written)
+                    else { return malformedOffset = index }
+                    place = next
+                }
+            }
+            if block.end < StringBlock.size {
+                end = base &+ block.end
+                guard end < sourceCount, source[end] == UInt8(ascii: "\""), place.read <= end else {
+                    return malformedOffset = min(end, sourceCount)
+                }
+                count = Self.copy(from, sourceCount, place, to: end, into: to)
+                return
+            }
+            base &+= StringBlock.size
+        }
+        malformedOffset = sourceCount
+    }
+
+    /// Where reading and writing have come to.
+    private struct Place {
+        var read: Int
+        var written: Int
+    }
+
+    @inline(__always)
+    private static func block(
+        _ source: UnsafeRawBufferPointer,
+        from base: Int,
+        isEscaped: inout UInt64
+    ) -> StringBlock {
+        let last = source.count &- StringBlock.size
+        guard last >= 0, let bytes = source.baseAddress else {
+            return onlyBlock(UnsafeRawBufferPointer(rebasing: source[base...]), isEscaped: &isEscaped)
+        }
+        // The last one ends where the bytes do, and begins before its place.
+        let start = min(base, last)
+        return StringBlock(bytes + start, skipping: base &- start, isEscaped: &isEscaped)
+    }
+
+    /// Filled up with spaces, which are nothing in particular.
+    @inline(never)
+    private static func onlyBlock(_ bytes: UnsafeRawBufferPointer, isEscaped: inout UInt64) -> StringBlock {
+        withUnsafeTemporaryAllocation(byteCount: StringBlock.size, alignment: 8) { whole in
+            whole.initializeMemory(as: UInt8.self, repeating: UInt8(ascii: " "))
+            whole.copyMemory(from: bytes)
+            return StringBlock(UnsafeRawPointer(whole.baseAddress!), isEscaped: &isEscaped)
+        }
+    }
+
+    /// Copies plain bytes as they are, sixteen at a time: what is too much is written over. How many bytes are written
+    /// then.
+    @inline(__always)
+    private static func copy(
+        _ source: UnsafeRawPointer,
+        _ sourceCount: Int,
+        _ place: Place,
+        to end: Int,
+        into target: UnsafeMutableRawPointer
+    ) -> Int {
+        var from = place.read
+        var to = place.written
+        let written = to &+ (end &- from)
+        repeat {
+            if from &+ 16 <= sourceCount {
+                target.storeBytes(
+                    of: source.loadUnaligned(fromByteOffset: from, as: SIMD16<UInt8>.self),
+                    toByteOffset: to,
+                    as: SIMD16<UInt8>.self
+                )
+            } else {
+                (target + to).copyMemory(from: source + from, byteCount: end &- from)
+                return written
+            }
+            from &+= 16
+            to &+= 16
+        } while from < end
+        return written
+    }
+}
+
+/// What hardly any string has. Of values alone, so that those of the loop may stay in registers.
+extension JSONStringUnescaping {
+    @inline(never)
+    private static func writeRareEscape(
+        _ letter: UInt8,
+        _ source: UnsafeRawBufferPointer,
+        at index: Int,
+        into target: UnsafeMutableRawPointer,
+        _ written: Int
+    ) -> Place? {
+        let byte: UInt8
+        switch letter {
+        case UInt8(ascii: "/"): byte = letter
+        case UInt8(ascii: "b"): byte = 0x08
+        case UInt8(ascii: "f"): byte = 0x0C
+        case UInt8(ascii: "n"): byte = 0x0A
+        case UInt8(ascii: "r"): byte = 0x0D
+        case UInt8(ascii: "t"): byte = 0x09
+        case UInt8(ascii: "u"): return writeScalar(source, at: index, into: target, written)
+        default: return nil
+        }
+        target.storeBytes(of: byte, toByteOffset: written, as: UInt8.self)
+        return Place(read: index + 2, written: written + 1)
+    }
+
+    /// What a `\uXXXX`, or a pair of them, stands for. Half of a pair is U+FFFD.
+    private static func writeScalar(
+        _ source: UnsafeRawBufferPointer,
+        at index: Int,
+        into target: UnsafeMutableRawPointer,
+        _ written: Int
+    ) -> Place? {
+        let bytes = source.assumingMemoryBound(to: UInt8.self).span
+        guard let first = bytes.hexadecimalCodeUnit(at: index + 2) else { return nil }
+        var place = Place(read: index + 6, written: written)
+        var scalar = Unicode.Scalar(first) ?? "\u{FFFD}"
+        if UTF16.isLeadSurrogate(first), bytes.matches("\\u", at: index + 6),
+            let second = bytes.hexadecimalCodeUnit(at: index + 8), UTF16.isTrailSurrogate(second)
+        {
+            let value = 0x10000 + (UInt32(first) - 0xD800) << 10 + (UInt32(second) - 0xDC00)
+            scalar = Unicode.Scalar(value) ?? "\u{FFFD}"
+            place.read = index + 12
+        }
+        for unit in UTF8.encode(scalar) ?? UTF8.encodedReplacementCharacter {
+            target.storeBytes(of: unit, toByteOffset: place.written, as: UInt8.self)
+            place.written += 1
+        }
+        return place
+    }
+}

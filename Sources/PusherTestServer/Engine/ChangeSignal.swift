@@ -1,0 +1,125 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+/// Wakes the tasks that wait until something has changed.
+final class ChangeSignal: Sendable {
+    private let state = NIOLockedValueBox(State())
+
+    fileprivate typealias Reader = CheckedContinuation<Void, any Error>
+
+    fileprivate enum Waiter: Sendable {
+        /// Announced, but not suspended yet.
+        case announced
+        case suspended(Reader)
+        /// Ended by a timeout or a cancellation before it was suspended.
+        case ended(any Error)
+    }
+
+    fileprivate struct State: Sendable {
+        var changeCount = 0
+        var waiters: [Int: Waiter] = [:]
+        var lastWaiter = 0
+    }
+
+    /// Something has changed, and can be seen by those who wait.
+    func send() {
+        let readers = state.withLockedValue { $0.takeReaders() }
+        for reader in readers { reader.resume() }
+    }
+
+    /// Calls `check` in the caller's task, once and then after changes, until it gives a value.
+    /// - Parameter timeout: in real time, also where the server's is virtual; nil waits without an end.
+    func wait<Value>(timeout: Duration?, for what: String, _ check: () -> Value?) async throws -> Value {
+        let deadline = timeout.map { NIODeadline.now() + TimeAmount($0) }
+        while true {
+            // Taken before the check: a change that comes in between wakes the waiter up again.
+            let count = state.withLockedValue { $0.changeCount }
+            if let value = check() { return value }
+            try await waitForChange(beyond: count, deadline: deadline) {
+                PusherTestServer.ServerError(
+                    .timeout,
+                    "waited for \(what), but it did not happen in \(timeout ?? .zero)"
+                )
+            }
+        }
+    }
+
+    private func waitForChange(
+        beyond count: Int,
+        deadline: NIODeadline?,
+        timeoutError: @escaping @Sendable () -> any Error
+    ) async throws {
+        let id = state.withLockedValue { state in
+            state.lastWaiter += 1
+            state.waiters[state.lastWaiter] = .announced
+            return state.lastWaiter
+        }
+        let timer = deadline.map { deadline in
+            MultiThreadedEventLoopGroup.singleton.any().scheduleTask(deadline: deadline) {
+                self.endWaiting(id, timeoutError())
+            }
+        }
+        defer { timer?.cancel() }
+        try await withTaskCancellationHandler {
+            try await withCheckedThrowingContinuation { (reader: Reader) in
+                switch state.withLockedValue({ $0.suspend(reader, id, beyond: count) }) {
+                case .success?: reader.resume()
+                case .failure(let error)?: reader.resume(throwing: error)
+                case nil: break
+                }
+            }
+        } onCancel: {
+            endWaiting(id, CancellationError())
+        }
+    }
+
+    private func endWaiting(_ id: Int, _ error: any Error) {
+        let reader = state.withLockedValue { $0.end(id, error) }
+        reader?.resume(throwing: error)
+    }
+}
+
+extension ChangeSignal.State {
+    fileprivate mutating func takeReaders() -> [ChangeSignal.Reader] {
+        changeCount += 1
+        var readers: [ChangeSignal.Reader] = []
+        for case (let id, .suspended(let reader)) in waiters {
+            readers.append(reader)
+            waiters[id] = nil
+        }
+        return readers
+    }
+
+    /// Keeps the reader until there are more than `count` changes; otherwise says how to resume it now.
+    fileprivate mutating func suspend(
+        _ reader: ChangeSignal.Reader,
+        _ id: Int,
+        beyond count: Int
+    ) -> Result<Void, any Error>? {
+        if case .ended(let error) = waiters[id] {
+            waiters[id] = nil
+            return .failure(error)
+        }
+        if changeCount > count {
+            waiters[id] = nil
+            return .success(())
+        }
+        waiters[id] = .suspended(reader)
+        return nil
+    }
+
+    /// The reader to resume, where it is suspended.
+    fileprivate mutating func end(_ id: Int, _ error: any Error) -> ChangeSignal.Reader? {
+        switch waiters[id] {
+        case nil, .ended:
+            return nil
+        case .announced:
+            waiters[id] = .ended(error)
+            return nil
+        case .suspended(let reader):
+            waiters[id] = nil
+            return reader
+        }
+    }
+}

@@ -1,0 +1,129 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+/// What a proxy's connections share: faults, records, tunnels and the connections to origins.
+final class ProxyEngine: Sendable {
+    let options: PusherTestProxy.Options
+    let eventLoop: any EventLoop
+    let changes = ChangeSignal()
+    private let state: NIOLockedValueBox<State>
+
+    enum Fault: Sendable {
+        case refused(status: Int)
+        case silent
+        case closed
+        case raw([UInt8])
+        case followed([UInt8])
+    }
+
+    private struct Tunnel: Sendable {
+        let client: any Channel
+        let origin: any Channel
+    }
+
+    private struct State: Sendable {
+        var log: BoundedLog<PusherTestProxy.Request>
+        var faults: [(fault: Fault, remaining: Int?)] = []
+        var tunnels: [ObjectIdentifier: Tunnel] = [:]
+        var origins: [ObjectIdentifier: any Channel] = [:]
+    }
+
+    private static let connectTimeout = TimeAmount.seconds(10)
+
+    init(options: PusherTestProxy.Options, eventLoop: any EventLoop) {
+        self.options = options
+        self.eventLoop = eventLoop
+        self.state = NIOLockedValueBox(State(log: BoundedLog(limit: options.maximumRecordCount)))
+    }
+
+    // MARK: Faults
+
+    func fail(_ count: Int?, with fault: Fault) {
+        if let count, count <= 0 { return }
+        state.withLockedValue { state in
+            // What comes after a fault without an end would never be reached.
+            state.faults.removeAll { $0.remaining == nil }
+            state.faults.append((fault, count))
+        }
+    }
+
+    func accept() { state.withLockedValue { $0.faults = [] } }
+
+    func nextFault() -> Fault? {
+        state.withLockedValue { state in
+            guard let (fault, remaining) = state.faults.first else { return nil }
+            if let remaining {
+                if remaining > 1 { state.faults[0].remaining = remaining - 1 } else { state.faults.removeFirst() }
+            }
+            return fault
+        }
+    }
+
+    func dropTunnels() {
+        for tunnel in state.withLockedValue({ Array($0.tunnels.values) }) {
+            tunnel.client.close(promise: nil)
+            tunnel.origin.close(promise: nil)
+        }
+    }
+
+    // MARK: Records
+
+    var requests: [PusherTestProxy.Request] { state.withLockedValue { $0.log.all } }
+
+    func request(from index: Int) -> PusherTestProxy.Request? { state.withLockedValue { $0.log.first(from: index) } }
+
+    var openTunnelCount: Int { state.withLockedValue { $0.tunnels.count } }
+
+    func record(_ request: ProxyRequest, isAuthorized: Bool, status: Int?) {
+        state.withLockedValue { state in
+            state.log.append { index in
+                PusherTestProxy.Request(
+                    index: index,
+                    method: request.method,
+                    host: request.target.host,
+                    port: request.target.port,
+                    isAuthorized: isAuthorized,
+                    status: status
+                )
+            }
+        }
+        changes.send()
+    }
+
+    // MARK: Connections
+
+    /// Connects on the proxy's own event loop, where each client's connection runs too. Nothing is read before the
+    /// channel's `autoRead` is set.
+    func connect(to address: SocketAddress, allowsHalfClosure: Bool) -> EventLoopFuture<any Channel> {
+        ClientBootstrap(group: eventLoop)
+            .connectTimeout(Self.connectTimeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.autoRead, value: false)
+            .channelOption(.allowRemoteHalfClosure, value: allowsHalfClosure)
+            .channelInitializer { channel in
+                let id = ObjectIdentifier(channel)
+                self.state.withLockedValue { $0.origins[id] = channel }
+                channel.closeFuture.whenComplete { _ in self.state.withLockedValue { $0.origins[id] = nil } }
+                return channel.eventLoop.makeSucceededVoidFuture()
+            }
+            .connect(to: address)
+    }
+
+    func closeOrigins() -> EventLoopFuture<Void> {
+        let origins = state.withLockedValue { Array($0.origins.values) }
+        for origin in origins { origin.close(promise: nil) }
+        return EventLoopFuture.andAllComplete(origins.map { $0.closeFuture }, on: eventLoop)
+    }
+
+    /// Counts the tunnel until both connections have ended.
+    func tunnelBegan(client: any Channel, origin: any Channel) {
+        let id = ObjectIdentifier(client)
+        state.withLockedValue { $0.tunnels[id] = Tunnel(client: client, origin: origin) }
+        changes.send()
+        EventLoopFuture.andAllComplete([client.closeFuture, origin.closeFuture], on: eventLoop).whenComplete { _ in
+            self.state.withLockedValue { $0.tunnels[id] = nil }
+            self.changes.send()
+        }
+    }
+}

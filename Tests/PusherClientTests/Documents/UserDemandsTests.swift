@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+@Suite("The page of users' demands")
+struct UserDemandsTests {
+    @Test("it has its rows in order, names tests that there are, and counts what is met")
+    func page() throws {
+        let file = TestSources.package.appendingPathComponent("Docs/UserDemands.md")
+        let page = UserDemandsPage(try String(contentsOf: file, encoding: .utf8))
+        let tests = try TestSources.names(under: TestSources.package.appendingPathComponent("Tests"))
+        for problem in page.problems(knowing: tests) { Issue.record("\(problem)") }
+    }
+
+    // MARK: The check itself
+
+    private static let tests: Set = ["AlphaTests.one", "AlphaTests.two"]
+    private static let counts = "Of 28 demands,\n26 are met, 1 are met in part, and 1 are not met."
+
+    /// Rows that are right: the second is met in part, the third not at all.
+    private var rows: [String] {
+        (1...28).map { number in
+            switch number {
+            case 2: "| 2 | demand | **partly**: answer | `AlphaTests.one`, `AlphaTests.two` |"
+            case 3: "| 3 | demand | **not met**: reason | none: there is nothing to test |"
+            default: "| \(number) | demand | answer | `AlphaTests.one` |"
+            }
+        }
+    }
+
+    private func problems(_ rows: [String], counts: String = Self.counts) -> [String] {
+        let text = "# Page\n\n\(counts)\n\n| # | Demand | Answer | Tests |\n|---|---|---|---|\n"
+        return UserDemandsPage(text + rows.joined(separator: "\n")).problems(knowing: Self.tests)
+    }
+
+    @Test("a page that is right passes") func right() { #expect(problems(rows) == []) }
+
+    @Test(
+        "a row that is wrong does not",
+        arguments: [
+            ("| 1 | demand | answer | `AlphaTests.three` |", "there is no test AlphaTests.three"),
+            ("| 1 | demand | answer | `AlphaTests.one`, `AlphaTests.three` |", "there is no test AlphaTests.three"),
+            ("| 1 | demand | answer | AlphaTests.one |", "is no test's name"),
+            ("| 1 | demand | answer | `AlphaTests.one`, |", "is no test's name"),
+            ("| 1 | demand | answer | none |", "is no test's name"), ("| 1 | demand | answer | |", "Tests is empty"),
+            ("| 1 | | answer | `AlphaTests.one` |", "Demand is empty"), ("| 1 | demand | answer |", "3 cells"),
+            ("| 1 | demand | **nearly**: answer | `AlphaTests.one` |", "begins with a mark"),
+        ]
+    )
+    func wrong(row: String, problem: String) {
+        let problems = problems([row] + rows.dropFirst())
+        #expect(problems.count == 1)
+        #expect(problems.first?.hasPrefix("line 8: ") == true)
+        #expect(problems.first?.contains(problem) == true)
+    }
+
+    @Test("rows that are missing, or in another order, are found")
+    func order() {
+        let fewer = problems(Array(rows.dropLast()), counts: "Of 28, 25 are met, 1 are met in part, and 1 are not met.")
+        #expect(fewer.count == 1 && fewer.first?.contains("not numbered") == true)
+        let swapped = problems([rows[1], rows[0]] + rows.dropFirst(2))
+        #expect(swapped.count == 1 && swapped.first?.contains("not numbered") == true)
+    }
+
+    @Test(
+        "counts that do not agree with the marks are found",
+        arguments: [
+            "Of 28, 27 are met, 1 are met in part, and 1 are not met.",
+            "Of 28, 26 are met, 2 are met in part, and 0 are not met.",
+            "126 are met, 1 are met in part, and 1 are not met.", "",
+        ]
+    )
+    func wrongCounts(counts: String) {
+        #expect(problems(rows, counts: counts).count == 1)
+    }
+}

@@ -1,0 +1,92 @@
+import Testing
+
+@testable import PusherClient
+
+@Suite("Buffers of sequences", .timeLimit(.minutes(5)))
+struct EventBufferTests {
+    private let buffer = EventBuffer<Int>(limit: 3)
+
+    /// A task that waits for the next element, and does so by now.
+    private func waiting() async -> Task<Int?, Never> {
+        let before = buffer.waitingCount
+        let task = Task { await buffer.next() }
+        while buffer.waitingCount == before { await Task.yield() }
+        return task
+    }
+
+    @Test("who adds several elements is told once that somebody has to be woken")
+    func wokenOnce() async {
+        let first = await waiting()
+        #expect(buffer.append(1).mustWake)
+        #expect(!buffer.append(2).mustWake)
+        #expect(buffer.waitingCount == 1)
+        buffer.wake()
+        #expect(await first.value == 1)
+        #expect(await buffer.next() == 2)
+        let second = await waiting()
+        #expect(buffer.append(3).mustWake)
+        buffer.wake()
+        #expect(await second.value == 3)
+    }
+
+    @Test("several who wait get an element each, in the order in which they came")
+    func several() async {
+        let first = await waiting()
+        let second = await waiting()
+        let third = await waiting()
+        _ = buffer.append(1)
+        _ = buffer.append(2)
+        buffer.wake()
+        #expect(await first.value == 1)
+        #expect(await second.value == 2)
+        buffer.add(3)
+        #expect(await third.value == 3)
+    }
+
+    @Test("nothing is dropped for want of room while somebody waits for an element")
+    func full() async {
+        let first = await waiting()
+        for number in 1...4 { #expect(buffer.append(number).0 == .kept) }
+        // Given without being woken, for the fourth had no room.
+        #expect(await first.value == 1)
+        guard case .beganDropping = buffer.append(5).0 else {
+            Issue.record("there was room")
+            return
+        }
+        buffer.wake()
+        #expect(await buffer.next() == 3)
+        #expect(buffer.droppedCount == 1)
+    }
+
+    @Test("who comes before those who wait are woken takes an element, and they wait on")
+    func overtaken() async {
+        let first = await waiting()
+        _ = buffer.append(1)
+        #expect(await buffer.next() == 1)
+        buffer.wake()
+        #expect(buffer.waitingCount == 1)
+        buffer.add(2)
+        #expect(await first.value == 2)
+    }
+
+    @Test("the end comes after what was there before it")
+    func end() async {
+        let first = await waiting()
+        let second = await waiting()
+        _ = buffer.append(1)
+        buffer.finish()
+        #expect(await first.value == 1)
+        #expect(await second.value == nil)
+        #expect(await buffer.next() == nil)
+    }
+
+    @Test("a wait that is cancelled before it is woken loses nothing")
+    func cancelled() async {
+        let first = await waiting()
+        _ = buffer.append(1)
+        first.cancel()
+        #expect(await first.value == nil)
+        buffer.wake()
+        #expect(await buffer.next() == 1)
+    }
+}

@@ -1,0 +1,202 @@
+import NIOCore
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Proxies that do not help, on real sockets", .timeLimit(.minutes(5)))
+struct ProxyFailureTests {
+    private func firstError(
+        password: String? = nil,
+        isProtected: Bool = false,
+        _ prepare: @escaping (PusherTestProxy) async -> Void
+    ) async throws -> PusherClientError {
+        var error: PusherClientError?
+        try await withProxy(isProtected: isProtected, password: password) { _, proxy, pusher in
+            await prepare(proxy)
+            var errors = pusher.errors.makeAsyncIterator()
+            pusher.connect()
+            error = await errors.next()
+            // Given up for now, but not for good.
+            proxy.accept()
+            if !isProtected { try await pusher.connected() }
+        }
+        return try #require(error)
+    }
+
+    @Test(
+        "a proxy that wants other credentials is named, and so is why; they are not",
+        arguments: [nil, "wrong-password"]
+    )
+    func refusedCredentials(password: String?) async throws {
+        let error = try await firstError(password: password, isProtected: true) { _ in }
+        #expect(error.code == .proxyFailed)
+        #expect(error.message.contains("HTTP 407"))
+        #expect(error.message.contains(password == nil ? "wants a user name" : "does not accept"))
+        #expect(!error.description.contains("wrong-password"))
+    }
+
+    @Test("nothing of what a proxy answers gets into an error: it may repeat what it was sent")
+    func echoed() async throws {
+        try await withProxy(isProtected: true, password: "the-password") { _, proxy, pusher in
+            let token = "YWRhOnRoZS1wYXNzd29yZA=="
+            proxy.answer(1, raw: Array("HTTP/1.1 403 No\r\nX-Echo: Basic \(token)\r\nContent-Length: 0\r\n\r\n".utf8))
+            var errors = pusher.errors.makeAsyncIterator()
+            pusher.connect()
+            let error = await errors.next()
+            #expect(error?.message.contains("HTTP 403") == true)
+            for secret in [token, "the-password", "X-Echo"] { #expect(error?.description.contains(secret) == false) }
+        }
+    }
+
+    @Test("a proxy that refuses leaves nothing behind: no handler, no timer, no credentials")
+    func nothingLeft() async throws {
+        try await PusherTestProxy.withProxy { proxy in
+            proxy.refuse(with: 403)
+            let rules = ProxyRules(.server(host: proxy.host, port: proxy.port))
+            var socket: SocketUnderTest? = try SocketUnderTest(
+                .init(host: proxiedName, port: 80, useTLS: false, path: "/"),
+                options: .init(closingTimeout: .seconds(3_600), proxies: rules)
+            )
+            #expect(await socket?.next()?.error == .proxyFailed)
+            let loop = try #require(socket?.eventLoop)
+            let witness = try #require(try await socket?.witness())
+            socket = nil
+            while try await !loop.submit({ witness.value.isReleased }).get() { await Task.yield() }
+        }
+    }
+
+    @Test(
+        "a proxy that refuses the tunnel is an attempt's failure with its status, and is asked again",
+        arguments: [403, 502, 302, 100]
+    )
+    func refused(status: Int) async throws {
+        let error = try await firstError { $0.refuse(1, with: status) }
+        #expect(error.code == .proxyFailed)
+        #expect(error.message.contains("'ws.example.test'"))
+        if status >= 200 { #expect(error.message.contains("HTTP \(status)")) }
+    }
+
+    @Test("a proxy that hangs up, or answers with what is no HTTP, is an attempt's failure", arguments: [0, 1, 2])
+    func nonsense(kind: Int) async throws {
+        let error = try await firstError { proxy in
+            switch kind {
+            case 0: proxy.closeBeforeAnswering(1)
+            case 1: proxy.answer(1, raw: Array("SSH-2.0-OpenSSH\r\n".utf8))
+            default:
+                proxy.answer(
+                    1,
+                    raw: Array(
+                        "HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX: \(String(repeating: "a", count: 200_000))".utf8
+                    )
+                )
+            }
+        }
+        #expect(error.code == .proxyFailed)
+        #expect(error.message.contains("gave no answer, or none that is HTTP"))
+    }
+
+    @Test("what a proxy adds behind its answer is not taken for the server's: the attempt fails")
+    func smuggled() async throws {
+        let upgrade = Array(
+            "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n".utf8
+        )
+        for useTLS in [true, false] {
+            try await withProxy(useTLS: useTLS) { _, proxy, pusher in
+                proxy.answer(1, followedBy: upgrade)
+                var errors = pusher.errors.makeAsyncIterator()
+                pusher.connect()
+                let error = await errors.next()
+                #expect(error?.code == .proxyFailed)
+                #expect(error?.message.contains("no tunnel behind it") == true)
+                try await pusher.connected()
+            }
+        }
+    }
+
+    @Test("a proxy that says nothing is given up with the attempt")
+    func silent() async throws {
+        try await PusherTestProxy.withProxy { proxy in
+            proxy.goSilent()
+            let pusher = Pusher(
+                key: "key",
+                options: PusherClientOptions(
+                    endpoint: PusherEndpoint(host: proxiedName, useTLS: false),
+                    timeouts: .init(connectionAttempt: .milliseconds(50)),
+                    proxy: .server(host: proxy.host, port: proxy.port),
+                    logger: .quiet
+                )
+            )
+            var errors = pusher.errors.makeAsyncIterator()
+            pusher.connect()
+            #expect(await errors.next()?.code == .connectionTimedOut)
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("a proxy that is not there is said to be what was not reached")
+    func unreachable() async throws {
+        // Nobody listens at that address, whatever other tests do.
+        for (host, text) in [
+            ("127.77.0.4", "no TCP connection"), (String(repeating: "a", count: 70), "could not be resolved"),
+        ] {
+            let rules = ProxyRules(.server(host: host, port: 9))
+            let socket = try SocketUnderTest(
+                .init(host: proxiedName, port: 80, useTLS: false, path: "/"),
+                options: .init(closingTimeout: .seconds(3_600), proxies: rules)
+            )
+            let end = await socket.next()
+            #expect(end?.error == .proxyFailed)
+            let message = end?.message ?? ""
+            #expect(message.contains(text) && message.contains("the proxy '\(host)'"))
+        }
+    }
+
+    @Test("an authorization that the proxy refuses says that it was the proxy", arguments: [true, false])
+    func authorization(useTLS: Bool) async throws {
+        try await PusherTestServer.withServer { server in
+            var options = PusherTestProxy.Options()
+            options.credentials = .init(username: "ada", password: "right")
+            options.hosts[proxiedName] = server.host
+            try await PusherTestProxy.withProxy(options: options) { proxy in
+                let rules = ProxyRules(
+                    .server(host: proxy.host, port: proxy.port, credentials: .init(username: "ada", password: "wrong"))
+                )
+                let requester = AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+                let url = "\(useTLS ? "https" : "http")://\(proxiedName):\(server.port)/pusher/auth"
+                let error = await #expect(throws: HTTPRequestError.self) { try await requester.response(to: .get(url)) }
+                #expect(error?.message.contains("the proxy '127.0.0.1'") == true, "\(error?.message ?? "")")
+                #expect(error?.message.contains("HTTP 407") == true)
+            }
+        }
+    }
+
+    @Test("an authorization at an address over TLS is not sent through a proxy that could pose as it")
+    func authorizationAtAddress() async throws {
+        let rules = ProxyRules(.server(host: "127.0.0.1", port: 9))
+        let requester = AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+        let error = await #expect(throws: HTTPRequestError.self) {
+            try await requester.response(to: .get("https://10.0.0.1/pusher/auth"))
+        }
+        #expect(error?.kind == .invalidRequest)
+        #expect(error?.message.contains("10.0.0.1") == true)
+    }
+}
+
+private final class WeakSession {
+    private weak var session: WebSocketSession?
+
+    init(_ session: WebSocketSession) { self.session = session }
+
+    var isReleased: Bool { session == nil }
+}
+
+extension SocketUnderTest {
+    fileprivate func witness() async throws -> NIOLoopBound<WeakSession> {
+        let session = connection.session
+        return try await eventLoop.submit { [eventLoop] in
+            NIOLoopBound(WeakSession(session.value), eventLoop: eventLoop)
+        }.get()
+    }
+}

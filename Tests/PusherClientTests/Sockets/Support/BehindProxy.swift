@@ -1,0 +1,64 @@
+import PusherTestServer
+import TestSupport
+
+@testable import PusherClient
+
+/// A host that only a proxy knows.
+let proxiedName = "ws.example.test"
+
+/// A proxy that alone knows where the server is, a server with a certificate for its name, and a client between which
+/// there is no other way.
+func withProxy(
+    useTLS: Bool = true,
+    isProtected: Bool = false,
+    password: String? = nil,
+    authMethod: (PusherTestServer) -> AuthMethod = { _ in .noMethod },
+    tls: (TestCertificates) -> TLSOptions = { TLSOptions(trustRoots: .only(pem: $0.rootPEM)) },
+    _ body: (PusherTestServer, PusherTestProxy, Pusher) async throws -> Void
+) async throws {
+    let certificates = try TestCertificates(hosts: [proxiedName], addresses: [])
+    var serverOptions = PusherTestServer.Options()
+    if useTLS {
+        serverOptions.tls = .init(
+            certificateChain: certificates.serverPEM,
+            privateKey: certificates.serverKeyPEM
+        )
+    }
+    var proxyOptions = PusherTestProxy.Options()
+    proxyOptions.hosts[proxiedName] = serverOptions.host
+    if isProtected { proxyOptions.credentials = .init(username: "ada", password: "secret: ünïque") }
+    try await PusherTestServer.withServer(options: serverOptions) { server in
+        try await PusherTestProxy.withProxy(options: proxyOptions) { proxy in
+            let pusher = Pusher(
+                key: server.options.application.key,
+                options: PusherClientOptions(
+                    endpoint: PusherEndpoint(host: proxiedName, port: server.port, useTLS: useTLS),
+                    authMethod: authMethod(server),
+                    timeouts: .patient,
+                    retryPolicy: .delays([.milliseconds(20)]),
+                    tls: tls(certificates),
+                    proxy: .server(
+                        host: proxy.host,
+                        port: proxy.port,
+                        credentials: password.map { .init(username: "ada", password: $0) }
+                    ),
+                    callbackQueue: .eventLoop,
+                    logger: .quiet
+                )
+            )
+            try await body(server, proxy, pusher)
+            await pusher.disconnected()
+        }
+    }
+}
+
+func authEndpoint(_ server: PusherTestServer) -> AuthMethod {
+    .endpoint(authEndpoint: "\(server.usesTLS ? "https" : "http")://\(proxiedName):\(server.port)/pusher/auth")
+}
+
+extension HTTPRequest {
+    /// With more time than any test takes.
+    static func get(_ url: String) -> HTTPRequest {
+        HTTPRequest(url: url, timeout: .patience, maximumResponseSize: 1_000)
+    }
+}

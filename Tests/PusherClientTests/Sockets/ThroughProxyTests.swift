@@ -1,0 +1,154 @@
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Through a proxy, on real sockets", .timeLimit(.minutes(5)))
+struct ThroughProxyTests {
+    @Test(
+        "the WebSocket and the authorization go through it, and the proxy looks the name up",
+        arguments: [true, false]
+    )
+    func works(useTLS: Bool) async throws {
+        try await withProxy(useTLS: useTLS, authMethod: authEndpoint) { server, proxy, pusher in
+            let channel = pusher.subscribe("private-orders")
+            var events = channel.events(named: "created").makeAsyncIterator()
+            try await pusher.connected()
+            try await channel.subscribed()
+            try server.publish(event: "created", data: "1", to: "private-orders")
+            #expect(await events.next()?.data == "1")
+            let requests = proxy.requests
+            #expect(requests.map(\.method) == ["CONNECT", "CONNECT"])
+            #expect(requests.allSatisfy { $0.host == proxiedName && $0.port == server.port && $0.status == 200 })
+        }
+    }
+
+    @Test("user name and password are sent, to both kinds of requests", arguments: [true, false])
+    func credentials(useTLS: Bool) async throws {
+        try await withProxy(useTLS: useTLS, isProtected: true, password: "secret: ünïque", authMethod: authEndpoint) {
+            server,
+            proxy,
+            pusher in
+            try await pusher.connected()
+            try await pusher.subscribe("private-orders").subscribed()
+            #expect(proxy.requests.count == 2)
+            #expect(proxy.requests.map(\.isAuthorized) == [true, true])
+            // They are the proxy's, and nobody else's.
+            let record = try await server.nextRecord(timeout: .patience) { record in
+                if case .connectionRequested = record.event { true } else { false }
+            }
+            guard case .connectionRequested(let upgrade) = record.event else { return }
+            let requests = server.authorizationRequests + [upgrade]
+            #expect(requests.compactMap { $0.header("Proxy-Authorization") } == [])
+        }
+    }
+
+    @Test("a tunnel that ends is a lost connection, which is made again through the proxy")
+    func dropped() async throws {
+        try await withProxy { _, proxy, pusher in
+            let channel = pusher.subscribe("orders")
+            var resubscriptions = channel.resubscriptions.makeAsyncIterator()
+            try await pusher.connected()
+            try await channel.subscribed()
+            proxy.dropTunnels()
+            #expect(await resubscriptions.next() != nil)
+            #expect(proxy.requests.count == 2)
+        }
+    }
+
+    @Test(
+        "pins are held against the server's key, not the proxy's, and nothing of the upgrade goes out where they do not match"
+    )
+    func pins() async throws {
+        try await withProxy(tls: { certificates in
+            TLSOptions(trustRoots: .only(pem: certificates.rootPEM), pins: [certificates.serverPin])
+        }) { _, _, pusher in
+            try await pusher.connected()
+        }
+        try await withProxy(tls: { certificates in
+            TLSOptions(
+                trustRoots: .only(pem: certificates.rootPEM),
+                pins: ["sha256/AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="]
+            )
+        }) { server, proxy, pusher in
+            var errors = pusher.errors.makeAsyncIterator()
+            pusher.connect()
+            #expect(await errors.next()?.code == .pinMismatch)
+            pusher.disconnect()
+            // The server has read all that came by the time that the tunnel is gone.
+            try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
+            #expect(server.records.isEmpty)
+            #expect(proxy.requests.allSatisfy { $0.status == 200 })
+        }
+    }
+
+    @Test("the server's certificate is verified through the tunnel")
+    func certificate() async throws {
+        try await withProxy(tls: { _ in TLSOptions() }) { server, proxy, pusher in
+            var errors = pusher.errors.makeAsyncIterator()
+            pusher.connect()
+            #expect(await errors.next()?.code == .tlsFailed)
+            pusher.disconnect()
+            try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
+            #expect(server.records.isEmpty)
+        }
+    }
+
+    @Test("a proxy from the environment is used, but not for this machine")
+    func environment() async throws {
+        var options = PusherTestProxy.Options()
+        options.hosts[proxiedName] = "127.0.0.1"
+        try await PusherTestServer.withServer { server in
+            try await PusherTestProxy.withProxy(options: options) { proxy in
+                let rules = ProxyRules(.environment, environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)"])
+                for (host, count) in [(proxiedName, 2), ("127.0.0.1", 2), ("localhost", 2)] {
+                    let socket = try SocketUnderTest(
+                        .init(host: host, port: server.port, useTLS: false, path: "/app/app-key?protocol=7"),
+                        options: .init(closingTimeout: .seconds(3_600), proxies: rules)
+                    )
+                    #expect(await socket.nextOutcome() == .opened)
+                    _ = try await socket.abort()
+                    #expect(
+                        try await AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+                            .response(to: .get("http://\(host):\(server.port)/nowhere")).status == 404
+                    )
+                    #expect(proxy.requests.count == count)
+                }
+            }
+        }
+    }
+
+    @Test("one requester goes each way that it has to, also behind a redirect, and ends with all of it")
+    func bothWays() async throws {
+        var options = PusherTestProxy.Options()
+        options.hosts[proxiedName] = "127.0.0.1"
+        try await PusherTestServer.withServer { server in
+            try await PusherTestProxy.withProxy(options: options) { proxy in
+                let location = "http://\(proxiedName):\(server.port)/nowhere"
+                try await HTTPTestServer.serving {
+                    _ in
+                    .redirect(307, location)
+                } _: { redirecting in
+                    let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, exempting: ["127.0.0.1"]))
+                    let requester = AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+                    let direct = "http://127.0.0.1:\(server.port)/nowhere"
+                    #expect(try await requester.response(to: .get(direct)).status == 404)
+                    #expect(proxy.requests.isEmpty)
+                    #expect(try await requester.response(to: .get(redirecting.url)).status == 404)
+                    #expect(proxy.requests.map(\.host) == [proxiedName])
+                    #expect(try await requester.response(to: .get(direct)).status == 404)
+                    #expect(proxy.requests.count == 1)
+                    requester.shutdown()
+                    for url in [direct, "http://\(proxiedName):\(server.port)/"] {
+                        let error = await #expect(throws: HTTPRequestError.self) {
+                            try await requester.response(to: .get(url))
+                        }
+                        #expect(error?.kind == .shutDown)
+                    }
+                    try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
+                }
+            }
+        }
+    }
+}

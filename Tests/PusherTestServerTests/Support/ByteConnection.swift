@@ -1,0 +1,105 @@
+import NIOCore
+import NIOPosix
+
+/// A TCP connection whose bytes are read as they come; either side may end its half.
+actor ByteConnection {
+    private let channel: any Channel
+    private let chunks: AsyncStream<[UInt8]>
+    private var unread: [UInt8] = []
+
+    private init(_ channel: any Channel, _ chunks: AsyncStream<[UInt8]>) {
+        self.channel = channel
+        self.chunks = chunks
+    }
+
+    static func connect(host: String = "127.0.0.1", port: Int) async throws -> ByteConnection {
+        let (chunks, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+        let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .channelOption(.allowRemoteHalfClosure, value: true)
+            .channelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(ChunkHandler(continuation))
+                }
+            }
+            .connect(host: host, port: port).get()
+        return ByteConnection(channel, chunks)
+    }
+
+    /// Listens on a free port while `body` runs, which gets the port and the connections that come.
+    static func withListener<Result>(
+        _ body: (_ port: Int, _ connections: AsyncStream<ByteConnection>) async throws -> Result
+    ) async throws -> Result {
+        let (connections, continuation) = AsyncStream.makeStream(of: ByteConnection.self)
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .childChannelOption(.allowRemoteHalfClosure, value: true)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    let (chunks, chunkContinuation) = AsyncStream.makeStream(of: [UInt8].self)
+                    try channel.pipeline.syncOperations.addHandler(ChunkHandler(chunkContinuation))
+                    continuation.yield(ByteConnection(channel, chunks))
+                }
+            }
+            .bind(host: "127.0.0.1", port: 0).get()
+        defer { listener.close(promise: nil) }
+        return try await body(listener.localAddress?.port ?? 0, connections)
+    }
+
+    nonisolated func write(_ bytes: [UInt8]) { channel.writeAndFlush(ByteBuffer(bytes: bytes), promise: nil) }
+
+    nonisolated func write(_ text: String) { write(Array(text.utf8)) }
+
+    /// Ends this side's half once everything has gone out.
+    nonisolated func endOutput() {
+        let channel = self.channel
+        channel.writeAndFlush(ByteBuffer()).whenComplete { _ in channel.close(mode: .output, promise: nil) }
+    }
+
+    nonisolated func close() { channel.close(promise: nil) }
+
+    /// So many bytes; fewer where the other side has ended before.
+    func read(_ count: Int) async -> [UInt8] {
+        while unread.count < count, let chunk = await nextChunk() { unread += chunk }
+        defer { unread.removeFirst(min(count, unread.count)) }
+        return Array(unread.prefix(count))
+    }
+
+    func readToEnd() async -> [UInt8] { await read(.max) }
+
+    func readText() async -> String { String(decoding: await readToEnd(), as: UTF8.self) }
+
+    /// A head up to its blank line, in lines.
+    func readHead() async -> [String] {
+        var head: [UInt8] = []
+        while !head.suffix(4).elementsEqual(Array("\r\n\r\n".utf8)) {
+            let byte = await read(1)
+            if byte.isEmpty { break }
+            head += byte
+        }
+        return String(decoding: head, as: UTF8.self).split(separator: "\r\n").map(String.init)
+    }
+
+    private func nextChunk() async -> [UInt8]? {
+        for await chunk in chunks { return chunk }
+        return nil
+    }
+}
+
+private final class ChunkHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let chunks: AsyncStream<[UInt8]>.Continuation
+
+    init(_ chunks: AsyncStream<[UInt8]>.Continuation) { self.chunks = chunks }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        chunks.yield(Array(unwrapInboundIn(data).readableBytesView))
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event as? ChannelEvent == .inputClosed { chunks.finish() }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) { chunks.finish() }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}

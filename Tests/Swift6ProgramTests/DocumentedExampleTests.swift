@@ -1,0 +1,34 @@
+import Foundation
+import Testing
+
+@Suite("The examples of the article on production")
+struct DocumentedExampleTests {
+    private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+
+    @Test("each one stands, line by line, in a program that is compiled and run here")
+    func examples() throws {
+        let package = Self.tests.deletingLastPathComponent().deletingLastPathComponent()
+        let article = package.appendingPathComponent("Sources/PusherClient/PusherClient.docc/Production.md")
+        let examples = Self.examples(in: try String(contentsOf: article, encoding: .utf8))
+        let folder = Self.tests.appendingPathComponent("Programs")
+        let programs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).map {
+            "\n\(Self.trimmed(try String(contentsOf: $0, encoding: .utf8)))\n"
+        }
+        #expect(examples.count >= 14)
+        for example in examples {
+            #expect(programs.contains { $0.contains("\n\(example)\n") }, "no program has these lines:\n\(example)")
+        }
+    }
+
+    private static func examples(in article: String) -> [String] {
+        article.components(separatedBy: "```swift\n").dropFirst().map {
+            trimmed($0.components(separatedBy: "```")[0])
+        }
+    }
+
+    /// The lines without their indentation, and without those that are empty.
+    private static func trimmed(_ text: String) -> String {
+        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+            .joined(separator: "\n")
+    }
+}

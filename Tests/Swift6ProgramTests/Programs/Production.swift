@@ -1,0 +1,133 @@
+import Foundation
+import Logging
+import PusherClient
+
+#if canImport(FoundationNetworking)
+    import FoundationNetworking
+#endif
+
+/// What the article "Going to production" shows, as functions that the tests call.
+enum Production {
+    // MARK: Network
+
+    static func endpoints() -> [PusherClientOptions] {
+        let hosted = PusherClientOptions(endpoint: .pusher(cluster: "eu"))
+        let reverb = PusherClientOptions(endpoint: .reverb(host: "ws.example.com"))
+        let soketi = PusherClientOptions(endpoint: .soketi(host: "127.0.0.1", useTLS: false))
+        let other = PusherClientOptions(endpoint: PusherEndpoint(host: "ws.example.com", port: 8443, path: "/realtime"))
+        return [hosted, reverb, soketi, other]
+    }
+
+    static func proxied(
+        _ endpoint: PusherEndpoint,
+        host: String,
+        port: Int,
+        password: String,
+        authMethod: AuthMethod,
+        tls: TLSOptions
+    ) -> PusherClientOptions {
+        let proxy = PusherClientOptions.Proxy.server(
+            host: host,
+            port: port,
+            credentials: .init(username: "service", password: password),
+            exempting: ["internal.example.com", "10.0.0.0/8"]
+        )
+        let options = PusherClientOptions(endpoint: endpoint, authMethod: authMethod, tls: tls, proxy: proxy)
+        return options
+    }
+
+    static func pinned(currentPin: String, reservePin: String, chain: String, key: String, roots: String) -> TLSOptions
+    {
+        let tls = TLSOptions(
+            trustRoots: .systemAnd(pem: roots),
+            pins: [currentPin, reservePin],
+            clientCertificate: TLSOptions.ClientCertificate(certificateChain: chain, privateKey: key)
+        )
+        return tls
+    }
+
+    static func gateway(_ endpoint: PusherEndpoint, tenant: String, token: String) -> PusherClientOptions {
+        let options = PusherClientOptions(
+            endpoint: endpoint,
+            headers: ["X-Gateway-Token": token],
+            queryItems: [URLQueryItem(name: "tenant", value: tenant)]
+        )
+        return options
+    }
+
+    // MARK: Lifecycle
+
+    static func failOver(_ pusher: Pusher, to endpoint: PusherEndpoint, key: String, secret: String) async throws {
+        try pusher.switchTo(endpoint: endpoint, key: key, authMethod: .inline(secret: secret))
+        try await pusher.connected()
+    }
+
+    static func retryLines(_ pusher: Pusher, show: @escaping @Sendable (String) -> Void) async {
+        var countdown: Task<Void, any Error>?
+        defer { countdown?.cancel() }
+        for await status in pusher.statuses {
+            countdown?.cancel()
+            switch status {
+            case .connected: show("online")
+            case .waiting(let until, _, let reason):
+                countdown = Task {
+                    while until > .now {
+                        show("retrying in \((until - .now).components.seconds + 1) s: \(reason.message)")
+                        try await Task.sleep(for: .seconds(1))
+                    }
+                }
+            case .refused(let error), .disconnected(let error?): show("offline: \(error.message)")
+            case .initialized, .connecting, .unavailable: show("connecting")
+            case .disconnecting, .disconnected(nil): show("offline")
+            }
+        }
+    }
+
+    static func goodbye(_ pusher: Pusher) async {
+        await pusher.disconnected()
+    }
+
+    static func tokenIsFresh(_ channel: PusherChannel) async throws {
+        channel.resubscribe()
+        try await channel.subscribed()
+    }
+
+    // MARK: Use
+
+    static func share(_ pusher: Pusher, show: @Sendable (String) -> Void) async {
+        await pusher.withChannel("orders") { channel in
+            for await event in channel.events(named: "created") { show(event.data ?? "") }
+        }
+    }
+
+    static func socketID(_ pusher: Pusher, url: URL) async throws -> URLRequest {
+        try await pusher.connected()
+        var request = URLRequest(url: url)
+        request.setSocketID(of: pusher)
+        return request
+    }
+
+    static func chunked(_ endpoint: PusherEndpoint, authMethod: AuthMethod) -> PusherClientOptions {
+        let options = PusherClientOptions(
+            endpoint: endpoint,
+            authMethod: authMethod,
+            payloadTransformer: ChunkedEvents()
+        )
+        return options
+    }
+}
+
+/// Part of a screen that shows orders.
+@MainActor
+final class OrderList {
+    private(set) var orders: [String] = []
+    private var observation: EventObservation?
+
+    init(_ pusher: Pusher) {
+        let channel = pusher.subscribe("orders")
+        observation = channel.observeOnMain(eventName: "created") { [weak self] event in
+            self?.orders.append(event.data ?? "")
+        }
+        channel.bindOnMain(eventName: "cleared") { [weak self] _ in self?.orders.removeAll() }
+    }
+}
