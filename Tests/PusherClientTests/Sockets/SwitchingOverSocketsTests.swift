@@ -43,6 +43,8 @@ struct SwitchingOverSocketsTests {
                 #expect(await calls.next() == "2")
                 #expect(await notes.next()?.data == "3")
 
+                // The server may be slow to see that the client has left: what is published goes to the old socket then.
+                try await one.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
                 pusher.authorize(at: one)
                 try pusher.switchTo(endpoint: one.endpoint, key: one.options.application.key)
                 try await one.waitForSubscription(to: "private-orders", timeout: .patience)
