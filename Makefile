@@ -6,7 +6,7 @@ FLAGS ?=
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer autobahn bench
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
+	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
 
@@ -61,6 +62,12 @@ api-check: setup
 THREAD_SANITIZER = --enable-all-traits --sanitize=thread --scratch-path .build-thread-sanitizer
 test-thread-sanitizer: setup
 	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) --no-parallel
+
+# 200,000 frames. Only the decoder and what makes the frames are compiled.
+ADDRESS_SANITIZER = -c release --sanitize=address --scratch-path .build-address-sanitizer
+check-decoder: setup
+	$(SWIFT) build $(FLAGS) $(ADDRESS_SANITIZER) --product decoder-check
+	ASAN_OPTIONS=malloc_context_size=3 .build-address-sanitizer/release/decoder-check
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh

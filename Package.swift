@@ -104,21 +104,36 @@ let package = Package(
             exclude: ["run.sh"],
             swiftSettings: settings
         ),
+        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .target(
-            name: "TestSupport",
+            name: "EnvelopeCorpus",
+            dependencies: ["PusherProtocol", "TestSupport"],
+            path: "Tests/EnvelopeCorpus",
+            swiftSettings: settings
+        ),
+        // Neither it nor what it needs has a dependency outside this package: it is soon built with a sanitizer.
+        .executableTarget(
+            name: "decoder-check",
+            dependencies: ["EnvelopeCorpus"],
+            path: "Tests/DecoderCheck",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "TestTLS",
             dependencies: [
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "X509", package: "swift-certificates"),
                 .product(name: "SwiftASN1", package: "swift-asn1"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
-            path: "Tests/TestSupport",
+            path: "Tests/TestTLS",
             swiftSettings: settings
         ),
         .testTarget(
             name: "PusherProtocolTests",
             dependencies: [
                 "PusherProtocol",
+                "EnvelopeCorpus",
                 "TestSupport",
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
@@ -141,6 +156,7 @@ let package = Package(
                 "PusherProtocol",
                 "PusherEncryption",
                 "TestSupport",
+                "TestTLS",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -168,6 +184,7 @@ let package = Package(
                 "PusherClient",
                 "PusherTestServer",
                 "TestSupport",
+                "TestTLS",
                 .product(name: "Logging", package: "swift-log"),
                 serviceLifecycle,
             ],
@@ -181,6 +198,7 @@ let package = Package(
                 "PusherTestServer",
                 "PusherEncryption",
                 "TestSupport",
+                "TestTLS",
                 .product(name: "Logging", package: "swift-log"),
                 serviceLifecycle,
                 .product(name: "NIOCore", package: "swift-nio"),

@@ -1,26 +1,114 @@
 import TestSupport
 
-/// Makes frames of every shape: valid ones, and ones with a few bytes changed, cut or added.
-struct EnvelopeCorpus {
-    private var generator: SeededGenerator
-    private var hasSurrogates = true
+/// A frame of the corpus, and a second one that means the same, for a decoder that refuses what the first one has.
+package struct CorpusFrame: Sendable {
+    package var bytes: [UInt8]
+    package var plain: [UInt8]
 
-    init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+    package var description: String { String(decoding: bytes, as: UTF8.self) }
+}
 
-    mutating func validFrame() -> String {
-        var members = [#""event":"# + string()]
-        if flip() { members.append(#""data":"# + value(depth: 4)) }
-        if flip() { members.append(#""channel":"# + string()) }
-        if flip() { members.append(#""user_id":"# + (flip() ? string() : number())) }
-        if generator.oneIn(3) { members.append(#""extra":"# + value(depth: 3)) }
-        members.shuffle(using: &generator)
-        return space() + "{" + members.joined(separator: space() + "," + space()) + space() + "}" + space()
+/// Makes frames of every shape. The same seed makes the same ones.
+package struct EnvelopeCorpus: Sendable {
+    /// What a frame has that others have not.
+    package enum Kind: CaseIterable, Sendable {
+        case valid
+        /// A few bytes changed, put in or taken out.
+        case damaged
+        /// It ends too early.
+        case cut
+        /// Strings of hundreds of bytes, full of escapes.
+        case longStrings
+        /// Halves of surrogate pairs.
+        case halves
+        /// Bytes that are no UTF-8.
+        case invalidUTF8
+        /// Nested up to the limit, and beyond.
+        case deep
+        case equalKeys
+        /// Numbers that no type holds.
+        case hugeNumbers
     }
 
-    /// ASCII without surrogates: what is damaged is the grammar, and not the text.
-    mutating func damagedFrame() -> [UInt8] {
-        hasSurrogates = false
-        var bytes = validFrame().utf8.map { $0 < 0x80 ? $0 : UInt8(ascii: "x") }
+    /// What stands in the one frame, and what in the other.
+    struct Twin {
+        var text: String
+        var plain: String
+
+        init(_ text: String, plain: String? = nil) {
+            self.text = text
+            self.plain = plain ?? text
+        }
+
+        static func + (left: Twin, right: Twin) -> Twin {
+            Twin(left.text + right.text, plain: left.plain + right.plain)
+        }
+    }
+
+    var generator: SeededGenerator
+    var kind = Kind.valid
+
+    package init(seed: UInt64) { generator = SeededGenerator(seed: seed) }
+
+    package mutating func frame(_ kind: Kind) -> CorpusFrame {
+        self.kind = kind
+        switch kind {
+        case .valid, .longStrings, .halves, .equalKeys, .hugeNumbers:
+            let frame = object()
+            return CorpusFrame(bytes: Array(frame.text.utf8), plain: Array(frame.plain.utf8))
+        case .damaged:
+            return same(damaged())
+        case .cut:
+            let bytes = Array(object().text.utf8)
+            return same(Array(bytes.prefix(Int.random(in: 0...bytes.count, using: &generator))))
+        case .deep:
+            return same(Array(deepFrame().utf8))
+        case .invalidUTF8:
+            let bytes = withInvalidBytes(Array(object().text.utf8))
+            return CorpusFrame(bytes: bytes, plain: Array(String(decoding: bytes, as: UTF8.self).utf8))
+        }
+    }
+
+    private func same(_ bytes: [UInt8]) -> CorpusFrame { CorpusFrame(bytes: bytes, plain: bytes) }
+
+    // MARK: Frames
+
+    private mutating func object() -> Twin {
+        var members = [member("event", string())]
+        if flip() { members.append(member("data", flip() ? string() : value(depth: 4))) }
+        if flip() { members.append(member("channel", string())) }
+        if flip() { members.append(member("user_id", flip() ? string() : number())) }
+        if generator.oneIn(3) { members.append(member("extra", value(depth: 3))) }
+        members.shuffle(using: &generator)
+        if kind == .equalKeys { repeatKeys(of: &members) }
+        let shown = members.map(\.member.text).joined(separator: space() + "," + space())
+        let plain = members.filter { !$0.isOverridden }.map(\.member.plain).joined(separator: ",")
+        return Twin(space() + "{" + shown + space() + "}" + space(), plain: "{" + plain + "}")
+    }
+
+    private struct Member {
+        var key: String
+        var member: Twin
+        /// A later one has the same key.
+        var isOverridden = false
+    }
+
+    private mutating func member(_ key: String, _ value: Twin) -> Member {
+        Member(key: key, member: Twin("\"\(key)\"" + space() + ":" + space()) + value)
+    }
+
+    /// The last one counts.
+    private mutating func repeatKeys(of members: inout [Member]) {
+        for _ in 0...Int.random(in: 0..<3, using: &generator) {
+            guard let key = members.randomElement(using: &generator)?.key else { return }
+            for index in members.indices where members[index].key == key { members[index].isOverridden = true }
+            members.append(member(key, key == "event" ? string() : value(depth: 2)))
+        }
+    }
+
+    /// ASCII: what is damaged is the grammar, and not the text.
+    private mutating func damaged() -> [UInt8] {
+        var bytes = object().text.utf8.map { $0 < 0x80 ? $0 : UInt8(ascii: "x") }
         for _ in 0...Int.random(in: 0..<3, using: &generator) where !bytes.isEmpty {
             let index = Int.random(in: 0..<bytes.count, using: &generator)
             let byte = Array(#"{}[]",:\0123456789-+.eE/tfnulrsabx "#.utf8).randomElement(using: &generator) ?? 0x20
@@ -34,46 +122,36 @@ struct EnvelopeCorpus {
         return bytes
     }
 
-    private mutating func flip() -> Bool { generator.oneIn(2) }
-
-    private mutating func space() -> String { ["", "", "", " ", "\n", "\t \r"].randomElement(using: &generator) ?? "" }
-
-    private mutating func value(depth: Int) -> String {
-        switch Int.random(in: 0..<(depth > 0 ? 8 : 6), using: &generator) {
-        case 0: return "null"
-        case 1: return flip() ? "true" : "false"
-        case 2, 3: return number()
-        case 4, 5: return string()
-        case 6: return "[" + list { $0.value(depth: depth - 1) } + "]"
-        default:
-            // Keys that differ: what becomes of equal ones is not agreed upon.
-            var index = 0
-            return "{"
-                + list {
-                    index += 1
-                    return "\"k\(index)\"" + $0.space() + ":" + $0.space() + $0.value(depth: depth - 1)
-                } + "}"
-        }
+    private mutating func deepFrame() -> String {
+        let levels = Int.random(in: generator.oneIn(4) ? 500..<520 : 0..<40, using: &generator)
+        let pairs = (0..<levels).map { _ in flip() ? ("[", "]") : (#"{"a":"#, "}") }
+        let key = flip() ? "data" : "extra"
+        let opening = pairs.map(\.0).joined()
+        let closing = pairs.reversed().map(\.1).joined()
+        return #"{"event":"e","\#(key)":"# + opening + number().plain + closing + "}"
     }
 
-    private mutating func list(of element: (inout Self) -> String) -> String {
-        (0..<Int.random(in: 0..<4, using: &generator)).map { _ in space() + element(&self) + space() }
-            .joined(separator: ",")
-    }
-
-    private mutating func number() -> String {
-        let numbers = ["0", "-0", "7", "-12", "3.25", "1e3", "2E-2", "-1.5e+2", "9007199254740993", "123456789012345"]
-        return numbers.randomElement(using: &generator) ?? "0"
-    }
-
-    private mutating func string() -> String {
-        let pieces = [
-            "a", "pusher:", "Z", " ", "é", "€", "🚀", #"\""#, #"\\"#, #"\/"#, #"\b"#, #"\f"#, #"\n"#, #"\r"#, #"\t"#,
-            #"\u0041"#, #"\u00e9"#, #"\u20AC"#, #"\u0000"#, "{", "]", ",",
-            hasSurrogates ? #"\ud83d\ude80"# : ":",
+    /// Only within strings can they be told from damage to the grammar.
+    private mutating func withInvalidBytes(_ bytes: [UInt8]) -> [UInt8] {
+        let invalid: [[UInt8]] = [
+            [0xFF], [0x80], [0xC0, 0xAF], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x9A], [0xF4, 0x90],
+            [0xF8, 0x88, 0x80, 0x80, 0x80],
         ]
-        return "\""
-            + (0..<Int.random(in: 0..<6, using: &generator)).map { _ in pieces.randomElement(using: &generator) ?? "" }
-            .joined() + "\""
+        var result: [UInt8] = []
+        var isInString = false
+        var isEscaped = false
+        for byte in bytes {
+            result.append(byte)
+            if isEscaped {
+                // Not into the digits of an escape.
+                isEscaped = false
+            } else if byte == UInt8(ascii: "\\") {
+                isEscaped = true
+            } else if byte == UInt8(ascii: "\"") {
+                isInString.toggle()
+                if isInString, generator.oneIn(2) { result += invalid.randomElement(using: &generator) ?? [] }
+            }
+        }
+        return result
     }
 }

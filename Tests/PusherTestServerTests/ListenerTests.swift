@@ -3,6 +3,7 @@ import NIOCore
 import NIOHTTP1
 import PusherProtocol
 import TestSupport
+import TestTLS
 import Testing
 
 @testable import PusherTestServer

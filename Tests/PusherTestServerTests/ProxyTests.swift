@@ -4,6 +4,7 @@ import NIOHTTP1
 import NIOSSL
 import PusherProtocol
 import TestSupport
+import TestTLS
 import Testing
 
 @testable import PusherTestServer

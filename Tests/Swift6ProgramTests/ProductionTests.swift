@@ -3,6 +3,7 @@ import Logging
 import PusherClient
 import PusherTestServer
 import TestSupport
+import TestTLS
 import Testing
 
 @Suite("The programs of the article on production", .timeLimit(.minutes(5)))

@@ -1,5 +1,5 @@
 import PusherClient
-import TestSupport
+import TestTLS
 import Testing
 
 @Suite("HTTP failures", .timeLimit(.minutes(5)))

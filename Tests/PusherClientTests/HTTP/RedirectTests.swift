@@ -1,6 +1,6 @@
 import NIOHTTP1
 import PusherClient
-import TestSupport
+import TestTLS
 import Testing
 
 @Suite("HTTP redirects", .timeLimit(.minutes(5)))

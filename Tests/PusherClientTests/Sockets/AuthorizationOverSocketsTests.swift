@@ -1,6 +1,6 @@
 import Foundation
 import PusherTestServer
-import TestSupport
+import TestTLS
 import Testing
 
 @testable import PusherClient

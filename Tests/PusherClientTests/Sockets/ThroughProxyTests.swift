@@ -1,5 +1,6 @@
 import PusherTestServer
 import TestSupport
+import TestTLS
 import Testing
 
 @testable import PusherClient

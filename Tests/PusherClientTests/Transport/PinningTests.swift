@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import PusherClient
 import PusherTestServer
-import TestSupport
+import TestTLS
 import Testing
 
 @Suite("Pins, and certificates of clients", .timeLimit(.minutes(5)))

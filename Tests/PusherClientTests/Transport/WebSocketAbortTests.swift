@@ -2,7 +2,7 @@ import NIOCore
 import NIOPosix
 import PusherClient
 import PusherProtocol
-import TestSupport
+import TestTLS
 import Testing
 
 @Suite("Aborting a WebSocket", .timeLimit(.minutes(5)))

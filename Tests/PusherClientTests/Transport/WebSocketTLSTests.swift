@@ -2,7 +2,7 @@ import NIOCore
 import NIOSSL
 import PusherClient
 import PusherProtocol
-import TestSupport
+import TestTLS
 import Testing
 
 @Suite("WebSockets over TLS", .timeLimit(.minutes(5)))

@@ -1,5 +1,6 @@
 import PusherTestServer
 import TestSupport
+import TestTLS
 
 @testable import PusherClient
 

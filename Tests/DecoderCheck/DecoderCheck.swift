@@ -1,0 +1,24 @@
+import EnvelopeCorpus
+import Foundation
+
+/// Compares the decoder of frames with Foundation's on as many frames as one likes. Built with AddressSanitizer it
+/// shows too that nothing is read beyond them.
+///
+/// `decoder-check [COUNT [SEED]]`
+@main
+enum DecoderCheck {
+    static func main() {
+        let numbers = CommandLine.arguments.dropFirst().compactMap { UInt64($0) }
+        let count = Int(numbers.first ?? 200_000)
+        var corpus = EnvelopeCorpus(seed: numbers.count > 1 ? numbers[1] : 1)
+        let kinds = EnvelopeCorpus.Kind.allCases
+        for index in 0..<count {
+            let kind = kinds[index % kinds.count]
+            let frame = corpus.frame(kind)
+            guard let disagreement = EnvelopeAgreement.disagreement(about: frame) else { continue }
+            print("frame \(index), \(kind): \(disagreement)\n\(frame.description)")
+            exit(1)
+        }
+        print("\(count) frames: the decoder agrees with Foundation's about all of them")
+    }
+}

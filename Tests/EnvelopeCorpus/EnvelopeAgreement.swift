@@ -1,0 +1,101 @@
+import Foundation
+import PusherProtocol
+
+/// Foundation's JSON is the second opinion about frames.
+///
+/// On purpose we differ in what is lost: halves of surrogate pairs and bytes that are not UTF-8, which Foundation
+/// refuses, become U+FFFD; of equal keys, of which it keeps the first or the last as it likes, the last one counts; and
+/// numbers that it cannot hold are passed on as they are. There it is asked about a frame without them. A comma before
+/// the end of an object or array, which it lets pass on Linux, is refused.
+package enum EnvelopeAgreement {
+    /// Each of them `0` to Foundation. None is the beginning of another one.
+    static let hugeNumbers = [
+        "1e400", "-7.5E+999", "31e-4000", String(repeating: "9", count: 400),
+        "-0." + String(repeating: "0", count: 400) + "1",
+        "8" + String(repeating: "1", count: 25) + ".5e308",
+    ]
+
+    /// What the two decoders do not agree about, or nil.
+    package static func disagreement(about frame: CorpusFrame) -> String? {
+        let parsed = parse(frame.plain)
+        // Damage can make a number too large for it.
+        let theirs = parsed ?? parse(withShortExponents(frame.plain))
+        do {
+            let ours = try decode(frame.bytes)
+            guard let theirs = theirs as? [String: Any] else { return "only Foundation refuses it" }
+            return parsed == nil ? nil : difference(between: ours, and: theirs)
+        } catch EnvelopeError.notAnObject {
+            return theirs == nil || theirs is [String: Any] ? "we say that it is no object" : nil
+        } catch EnvelopeError.noEvent {
+            let isRight = (theirs as? [String: Any]).map { !($0["event"] is String) } == true
+            return isRight ? nil : "we say that it has no event"
+        } catch EnvelopeError.malformed(let offset) where endsAfterComma(frame.bytes, at: offset) {
+            return nil
+        } catch {
+            return theirs == nil ? nil : "only we refuse it: \(error)"
+        }
+    }
+
+    private static func parse(_ bytes: [UInt8]) -> Any? {
+        try? JSONSerialization.jsonObject(with: Data(bytes), options: .fragmentsAllowed)
+    }
+
+    private static func endsAfterComma(_ bytes: [UInt8], at offset: Int) -> Bool {
+        guard bytes.indices.contains(offset), "}]".utf8.contains(bytes[offset]) else { return false }
+        return bytes[..<offset].last { ![0x20, 0x09, 0x0A, 0x0D].contains($0) } == UInt8(ascii: ",")
+    }
+
+    private static func withShortExponents(_ bytes: [UInt8]) -> [UInt8] {
+        var result: [UInt8] = []
+        /// How many digits came since the last `e`; nil where something else came.
+        var digits: Int?
+        for byte in bytes {
+            switch byte {
+            case UInt8(ascii: "e"), UInt8(ascii: "E"): digits = 0
+            case UInt8(ascii: "+"), UInt8(ascii: "-"): break
+            case UInt8(ascii: "0")...UInt8(ascii: "9"):
+                digits? += 1
+                if let digits, digits > 2 { continue }
+            default: digits = nil
+            }
+            result.append(byte)
+        }
+        return result
+    }
+
+    /// In memory of just that size, so that a tool that watches memory sees the first byte that is read beyond it.
+    private static func decode(_ bytes: [UInt8]) throws(EnvelopeError) -> Envelope {
+        let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
+        defer { memory.deallocate() }
+        _ = memory.initialize(from: bytes)
+        return try Envelope(decoding: memory.span)
+    }
+
+    private static func difference(between ours: Envelope, and theirs: [String: Any]) -> String? {
+        if ours.event != theirs["event"] as? String { return "the events differ" }
+        if ours.channel != theirs["channel"] as? String { return "the channels differ" }
+        switch ours.data {
+        case .none:
+            return theirs["data"] == nil || theirs["data"] is NSNull ? nil : "only Foundation sees data"
+        case .string(let string):
+            return string == theirs["data"] as? String ? nil : "the data differ"
+        case .json(let json):
+            let plain = hugeNumbers.reduce(json) { $0.replacingOccurrences(of: $1, with: "0") }
+            return isEqual(parse(Array(plain.utf8)), theirs["data"]) ? nil : "the data differ"
+        }
+    }
+
+    /// Not by way of `NSDictionary`: a deep one takes a second to compare.
+    private static func isEqual(_ left: Any?, _ right: Any?) -> Bool {
+        switch (left, right) {
+        case (let left as [String: Any], let right as [String: Any]):
+            left.count == right.count && left.allSatisfy { key, value in isEqual(value, right[key]) }
+        case (let left as [Any], let right as [Any]):
+            left.count == right.count && zip(left, right).allSatisfy { isEqual($0, $1) }
+        case (let left as String, let right as String): left == right
+        case (let left as NSNumber, let right as NSNumber): left == right
+        case (is NSNull, is NSNull): true
+        default: false
+        }
+    }
+}
