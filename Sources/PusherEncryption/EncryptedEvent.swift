@@ -13,34 +13,65 @@ package enum EncryptedEvent {
 
     /// The text of an event that was sealed with this key.
     package static func open(_ data: Envelope.Payload, with key: SecretKey) throws(Failure) -> String {
-        guard let text = data.text, let members = members(of: text) else {
-            throw .malformed("the data is no JSON object with a nonce and a ciphertext")
+        guard var text = data.text else { throw .notAnObject }
+        let message: Result<String, Failure> = text.withUTF8 { bytes in
+            guard let members = try? members(of: bytes.span) else { return .failure(.notAnObject) }
+            return open(members, in: bytes.span, with: key)
         }
-        let nonce = try bytes(members.nonce, "nonce")
-        let box = try bytes(members.ciphertext, "ciphertext")
+        return try message.get()
+    }
+
+    private static func open(
+        _ members: Members,
+        in bytes: Span<UInt8>,
+        with key: SecretKey
+    ) -> Result<String, Failure> {
+        guard let nonce = members.nonce else { return .failure(.malformed("the nonce is missing, or no string")) }
+        return withUnsafeTemporaryAllocation(byteCount: capacity(nonce), alignment: 1) { nonceMemory in
+            guard let nonceCount = decode(nonce, in: bytes, into: nonceMemory) else {
+                return .failure(.malformed("the nonce is not base64"))
+            }
+            guard let ciphertext = members.ciphertext else {
+                return .failure(.malformed("the ciphertext is missing, or no string"))
+            }
+            var failure: Failure?
+            // The memory of the string holds the box first, and then the message: nothing is copied.
+            let message = String(unsafeUninitializedCapacity: capacity(ciphertext)) { memory in
+                let memory = UnsafeMutableRawBufferPointer(memory)
+                let count: Int
+                do throws(Failure) {
+                    let nonce = UnsafeRawBufferPointer(rebasing: nonceMemory[..<nonceCount])
+                    count = try openInPlace(memory, decode(ciphertext, in: bytes, into: memory), nonce: nonce, key: key)
+                } catch {
+                    failure = error
+                    count = 0
+                }
+                return count
+            }
+            if let failure { return .failure(failure) }
+            return .success(message)
+        }
+    }
+
+    /// Puts the message where the box is, at the beginning of the memory.
+    private static func openInPlace(
+        _ memory: UnsafeMutableRawBufferPointer,
+        _ boxCount: Int?,
+        nonce: UnsafeRawBufferPointer,
+        key: SecretKey
+    ) throws(Failure) -> Int {
+        guard let boxCount else { throw .malformed("the ciphertext is not base64") }
         guard nonce.count == SecretBox.nonceSize else {
             throw .malformed("the nonce has \(nonce.count) bytes rather than \(SecretBox.nonceSize)")
         }
-        guard box.count >= SecretBox.tagSize else {
-            throw .malformed("the ciphertext has \(box.count) bytes; it must have at least \(SecretBox.tagSize)")
+        guard boxCount >= SecretBox.tagSize else {
+            throw .malformed("the ciphertext has \(boxCount) bytes; it must have at least \(SecretBox.tagSize)")
         }
-        let size = box.count - SecretBox.tagSize
-        var failure: Failure?
-        // Into the memory of the string: nothing is copied after it was decrypted.
-        let message = String(unsafeUninitializedCapacity: size) { memory in
-            let message = UnsafeMutableRawBufferPointer(rebasing: UnsafeMutableRawBufferPointer(memory)[..<size])
-            let isOpen = box.withUnsafeBytes { box in
-                nonce.withUnsafeBytes { SecretBox.open(box, nonce: $0, key: key, into: message) }
-            }
-            if !isOpen {
-                failure = .wrongKey
-            } else if !UnsafeRawBufferPointer(message).isUTF8 {
-                failure = .malformed("the decrypted data is not UTF-8")
-            }
-            return failure == nil ? size : 0
-        }
-        if let failure { throw failure }
-        return message
+        let box = UnsafeRawBufferPointer(rebasing: memory[..<boxCount])
+        let message = UnsafeMutableRawBufferPointer(rebasing: memory[..<(boxCount - SecretBox.tagSize)])
+        guard SecretBox.open(box, nonce: nonce, key: key, into: message) else { throw .wrongKey }
+        guard UnsafeRawBufferPointer(message).isUTF8 else { throw .malformed("the decrypted data is not UTF-8") }
+        return message.count
     }
 
     /// The `data` of an event, sealed with a fresh nonce.
@@ -53,29 +84,24 @@ package enum EncryptedEvent {
     // MARK: The object
 
     private struct Members {
-        var nonce: String?
-        var ciphertext: String?
+        var nonce: JSONScanner.StringToken?
+        var ciphertext: JSONScanner.StringToken?
     }
 
     /// The two members, as far as they are strings; nil where the text is no object. In one pass, and without a copy of
-    /// the whole text: this is done for each event.
-    private static func members(of text: String) -> Members? {
-        var text = text
-        return text.withUTF8 { try? members(of: $0.span) }
-    }
-
-    private static func members(of bytes: Span<UInt8>) throws(EnvelopeError) -> Members? {
+    /// anything: this is done for each event.
+    private static func members(of bytes: Span<UInt8>) throws(EnvelopeError) -> Members {
         var scanner = JSONScanner()
         scanner.skipWhitespace(bytes)
-        guard scanner.peek(bytes) == UInt8(ascii: "{") else { return nil }
+        guard scanner.peek(bytes) == UInt8(ascii: "{") else { throw .notAnObject }
         scanner.advance()
         var members = Members()
         var isFirst = true
         while let key = try scanner.nextKey(bytes, isFirst: &isFirst) {
             if key.stands(for: "nonce", in: bytes) {
-                members.nonce = try scanner.readStringValue(bytes)
+                members.nonce = try stringValue(&scanner, bytes)
             } else if key.stands(for: "ciphertext", in: bytes) {
-                members.ciphertext = try scanner.readStringValue(bytes)
+                members.ciphertext = try stringValue(&scanner, bytes)
             } else {
                 try scanner.skipValue(bytes)
             }
@@ -84,9 +110,36 @@ package enum EncryptedEvent {
         return members
     }
 
-    private static func bytes(_ text: String?, _ name: String) throws(Failure) -> Data {
-        guard let text else { throw .malformed("the \(name) is missing, or no string") }
-        guard let bytes = Data(base64Encoded: text) else { throw .malformed("the \(name) is not base64") }
-        return bytes
+    /// Nil where the value is no string.
+    private static func stringValue(
+        _ scanner: inout JSONScanner,
+        _ bytes: Span<UInt8>
+    ) throws(EnvelopeError) -> JSONScanner.StringToken? {
+        if scanner.peek(bytes) == UInt8(ascii: "\"") { return try scanner.scanString(bytes) }
+        try scanner.skipValue(bytes)
+        return nil
+    }
+
+    // MARK: Base64
+
+    private static func capacity(_ text: JSONScanner.StringToken) -> Int {
+        Base64.capacity(forCharacters: text.range.count)
+    }
+
+    /// PHP writes the slashes of base64 as escapes.
+    private static func decode(
+        _ text: JSONScanner.StringToken,
+        in bytes: Span<UInt8>,
+        into memory: UnsafeMutableRawBufferPointer
+    ) -> Int? {
+        guard text.hasEscapes else { return Base64.decode(bytes.extracting(text.range), into: memory) }
+        var unescaped = String(unescaping: bytes, text)
+        return unescaped.withUTF8 { Base64.decode($0.span, into: memory) }
+    }
+}
+
+extension EncryptedEvent.Failure {
+    fileprivate static var notAnObject: Self {
+        .malformed("the data is no JSON object with a nonce and a ciphertext")
     }
 }

@@ -27,6 +27,21 @@ struct EncryptedEventTests {
         #expect(try EncryptedEvent.open(.string(data), with: key) == text)
     }
 
+    @Test("escaped slashes, as PHP writes them, and other escapes mean the same")
+    func escapes() throws {
+        let key = try #require(Self.key)
+        var hasSlash = false
+        for size in 1...40 {
+            let text = String(repeating: "?", count: size)
+            let data = try #require(EncryptedEvent.seal(text, with: key))
+            hasSlash = hasSlash || data.contains("/")
+            let escaped = data.replacingOccurrences(of: "/", with: #"\/"#)
+                .replacingOccurrences(of: "A", with: #"\u0041"#)
+            #expect(try EncryptedEvent.open(.string(escaped), with: key) == text)
+        }
+        #expect(hasSlash)
+    }
+
     @Test(
         "what is no encrypted event is malformed, and the message says why",
         arguments: [
