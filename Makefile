@@ -6,7 +6,7 @@ FLAGS ?=
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -17,6 +17,7 @@ help:
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
+	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
 
 demo: setup
@@ -77,3 +78,8 @@ BENCHMARKS = Benchmarks/.build/release
 bench: setup
 	$(SWIFT) build --package-path Benchmarks -c release
 	$(BENCHMARKS)/BenchmarkRunner $(if $(QUICK),--quick) $(if $(ONLY),--only "$(ONLY)") $(if $(OUTPUT),--output "$(OUTPUT)")
+
+# In the tests' build folder, where most of what it needs is built already.
+bench-check: setup
+	$(SWIFT) build $(FLAGS) --package-path Benchmarks --scratch-path .build
+	.build/debug/BenchmarkRunner --check

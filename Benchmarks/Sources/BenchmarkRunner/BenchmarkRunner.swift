@@ -3,7 +3,7 @@ import Workload
 
 /// Makes all measurements, prints them as ratios to references of the same run, and writes them down as JSON.
 ///
-/// `--quick` makes fewer and shorter ones, `--output FILE` says where to write, `--only TEXT` leaves out the tables
+/// `--quick` makes fewer and shorter ones, `--check` only sees whether each can be made, `--output FILE` says where to write, `--only TEXT` leaves out the tables
 /// whose title does not contain the text, `--rounds COUNT` makes more rounds or fewer.
 @main
 enum BenchmarkRunner {
@@ -16,16 +16,19 @@ enum BenchmarkRunner {
         defer { generator.stop() }
         let launcher = SubjectLauncher(folder: folder, generator: generator)
         let plan = Plan(
-            isQuick: options.isQuick,
+            extent: options.extent,
             hasTLS: generator.tlsPort != 0,
             hasMemory: FileManager.default.fileExists(atPath: "/proc/self/smaps_rollup")
         )
-        var report = Report(isQuick: options.isQuick)
+        var report = Report(options.extent)
         for suite in plan.suites where options.wants(suite.name) {
-            try report.add(suite, Rounds(suite, count: options.rounds ?? suite.rounds, launcher))
+            try report.add(
+                suite,
+                Rounds(suite, count: options.rounds ?? (options.extent == .check ? 1 : suite.rounds), launcher)
+            )
         }
         if options.wants(IdleWatch.title) {
-            let seconds = options.isQuick ? 5 : 60
+            let seconds = options.extent.choose(60, quick: 5, check: 1)
             try report.add(IdleWatch(launcher: launcher, seconds: seconds, folder: folder).run())
         }
         try report.finish(writingTo: options.output ?? folder.appendingPathComponent("benchmark-results.json"))
@@ -33,7 +36,7 @@ enum BenchmarkRunner {
 }
 
 private struct Options {
-    var isQuick = false
+    var extent = Extent.full
     var output: URL?
     var only: String?
     var rounds: Int?
@@ -42,7 +45,8 @@ private struct Options {
         var rest = arguments.dropFirst()
         while let argument = rest.popFirst() {
             switch argument {
-            case "--quick": isQuick = true
+            case "--quick": extent = .quick
+            case "--check": extent = .check
             case "--output": output = rest.popFirst().map { URL(fileURLWithPath: $0) }
             case "--only": only = rest.popFirst()
             case "--rounds": rounds = rest.popFirst().flatMap { Int($0) }

@@ -3,18 +3,22 @@ import Foundation
 /// The tables, and the results as JSON.
 struct Report {
     private var document = Document()
+    private let extent: Extent
+    private var missing: [String] = []
 
-    init(isQuick: Bool) {
-        document.mode = isQuick ? "quick" : "full"
+    init(_ extent: Extent) {
+        self.extent = extent
+        document.mode = extent.rawValue
+        if extent == .check { return }
         print("Beside other work of this machine: load average \(Machine.load) on \(Machine.cores) cores.\n")
     }
 
     mutating func add(_ suite: Suite, _ rounds: Rounds) throws {
-        print(suite.name)
         var lines = [["", "", "reference", "ratio", "min – max", "must", "stretch", ""]]
         for row in suite.rows {
             guard let comparison = rounds.comparison(row), let value = rounds.spread(row.value) else {
                 lines.append([row.title, "no result"])
+                missing.append("\(suite.name), \(row.title)")
                 continue
             }
             let reference = rounds.reference(row)
@@ -38,17 +42,21 @@ struct Report {
                 )
             )
         }
-        print(Table.text(lines) + "\n")
+        print(extent == .check ? "\(suite.name): \(suite.rows.count) rows" : "\(suite.name)\n\(Table.text(lines))\n")
         fflush(nil)
         document.runs += rounds.values.map { run, values in Document.Result(run: run, rounds: values) }
     }
 
     mutating func add(_ result: (suite: Suite, rounds: Rounds, note: String)) throws {
         try add(result.suite, result.rounds)
-        if !result.note.isEmpty { print(result.note + "\n") }
+        if !result.note.isEmpty, extent != .check { print(result.note + "\n") }
     }
 
     func finish(writingTo file: URL) throws {
+        guard missing.isEmpty else {
+            throw ProcessError(description: "no result: \(missing.joined(separator: "; "))")
+        }
+        if extent == .check { return }
         var document = document
         document.loadAtEnd = Machine.load
         let verdicts = document.rows.map(\.verdict)

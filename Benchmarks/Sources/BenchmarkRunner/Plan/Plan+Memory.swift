@@ -3,7 +3,7 @@ extension Plan {
     var memorySuites: [Suite] {
         guard hasMemory else { return [] }
         func connections(_ via: String, _ tls: Int) -> Measured {
-            let count = isQuick ? 300 : 1_000
+            let count = extent.choose(1_000, quick: 300, check: 50)
             return Run("memory-connections", via: via, ["count": count, "tls": tls]).value("resident")
         }
         func channels(_ bound: Int) -> Measured {
@@ -26,14 +26,18 @@ extension Plan {
             Row("presence member", members, unit: .kilobytes),
         ]
         return [
-            Suite(name: "Memory for each, beyond what there is anyway", rounds: isQuick ? 1 : 3, rows: rows),
+            Suite(name: "Memory for each, beyond what there is anyway", rounds: extent.choose(3, quick: 1), rows: rows),
             slowConsumerSuite,
         ]
     }
 
     private var slowConsumerSuite: Suite {
         let rows = ["async-sequence", "main-queue"].flatMap { via in
-            let run = Run("slow-consumer", via: via, ["limit": isQuick ? 4_000 : 10_000, "size": 1_000])
+            let run = Run(
+                "slow-consumer",
+                via: via,
+                ["limit": extent.choose(10_000, quick: 4_000, check: 500), "size": 1_000]
+            )
             let name = via == "async-sequence" ? "sequence that nobody reads" : "callback queue that does not run"
             return [
                 Row(
@@ -46,6 +50,10 @@ extension Plan {
                 Row("\(name): for each event that is kept", run.value("perEvent"), unit: .kilobytes),
             ]
         }
-        return Suite(name: "A flood of 1 kB events that nobody takes: memory", rounds: isQuick ? 1 : 3, rows: rows)
+        return Suite(
+            name: "A flood of 1 kB events that nobody takes: memory",
+            rounds: extent.choose(3, quick: 1),
+            rows: rows
+        )
     }
 }

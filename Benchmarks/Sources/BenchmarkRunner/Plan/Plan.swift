@@ -1,14 +1,32 @@
+/// How much is done.
+enum Extent: String, Sendable {
+    case full
+    /// Fewer rounds of fewer events: for a first look.
+    case quick
+    /// As little as shows that each measurement can be made. The figures say nothing, and are not shown.
+    case check
+
+    func choose<Value>(_ full: Value, quick: Value, check: Value? = nil) -> Value {
+        switch self {
+        case .full: full
+        case .quick: quick
+        case .check: check ?? quick
+        }
+    }
+}
+
 /// What is measured, and how long.
 struct Plan: Sendable {
-    /// Fewer rounds of fewer events: to see that all of it works.
-    let isQuick: Bool
+    let extent: Extent
     let hasTLS: Bool
     /// Whether the kernel tells what memory a process has.
     let hasMemory: Bool
 
-    var rounds: Int { isQuick ? 2 : 5 }
+    var rounds: Int { extent.choose(5, quick: 2) }
 
-    func events(_ count: Int) -> Int { isQuick ? max(count / 8, 2_000) : count }
+    func events(_ count: Int) -> Int {
+        extent.choose(count, quick: max(count / 8, 2_000), check: max(count / 200, 500))
+    }
 
     var suites: [Suite] {
         let all: [[Suite]] = [
