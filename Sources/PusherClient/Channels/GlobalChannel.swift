@@ -7,9 +7,7 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
         let id = engine.step { state, _ in state.machine.makeChannel() }
         super.init(name: "pusher_global_internal_channel", id: id, engine: engine, sinks: engine.everyEvent)
         // Nothing can ever come of these.
-        resubscribed.finish()
-        cacheMissed.finish()
-        undecryptable.finish()
+        finishListeners()
     }
 
     /// The callbacks that are bound to every event, by the id that binding them gave.

@@ -47,13 +47,13 @@ extension PusherChannel {
 
     /// Says when the channel is subscribed again after a loss, and how long it was away, so that what was missed can be
     /// fetched.
-    public var resubscriptions: EventSequence<Resubscription> { resubscribed.makeSequence() }
+    public var resubscriptions: EventSequence<Resubscription> { makeSequence(of: \.resubscriptions) }
 
     /// Says when the cache of a cache channel is empty: the current state has to be fetched from elsewhere.
-    public var cacheMisses: EventSequence<CacheMiss> { cacheMissed.makeSequence() }
+    public var cacheMisses: EventSequence<CacheMiss> { makeSequence(of: \.cacheMisses) }
 
     /// The events of an encrypted channel that could not be decrypted, from now on.
-    public var decryptionFailures: EventSequence<DecryptionFailure> { undecryptable.makeSequence() }
+    public var decryptionFailures: EventSequence<DecryptionFailure> { makeSequence(of: \.decryptionFailures) }
 }
 
 /// The decoded data of events, one after the other. Ends as ``EventSequence`` does.

@@ -20,16 +20,19 @@ public class PusherChannel: @unchecked Sendable {
     let id: ChannelID
     let engine: ClientEngine
     let sinks: SinkRegistry
-    let resubscribed: Broadcast<Resubscription>
-    let cacheMissed: Broadcast<CacheMiss>
-    let undecryptable: Broadcast<DecryptionFailure>
-    private let closures: NIOLockedValueBox<Closures>
+    private let listeners: NIOLockedValueBox<Listeners>
 
-    private struct Closures: Sendable {
+    /// Who wants to know of what seldom happens. Few channels have one, so the broadcasts are made when they are asked
+    /// for.
+    struct Listeners: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
         var onResubscribed: (@Sendable (Resubscription) -> Void)?
         var onCacheMiss: (@Sendable () -> Void)?
         var onDecryptionFailure: (@Sendable (DecryptionFailure) -> Void)?
+        var resubscriptions: Broadcast<Resubscription>?
+        var cacheMisses: Broadcast<CacheMiss>?
+        var decryptionFailures: Broadcast<DecryptionFailure>?
+        var isFinished = false
     }
 
     init(
@@ -43,10 +46,7 @@ public class PusherChannel: @unchecked Sendable {
         self.id = id
         self.engine = engine
         self.sinks = sinks ?? SinkRegistry(sequenceLimit: engine.limits.sequenceBuffer)
-        resubscribed = Broadcast(limit: engine.limits.sequenceBuffer)
-        cacheMissed = Broadcast(limit: engine.limits.sequenceBuffer)
-        undecryptable = Broadcast(limit: engine.limits.sequenceBuffer)
-        closures = NIOLockedValueBox(Closures(onSubscriptionCountChanged: onSubscriptionCountChanged))
+        listeners = NIOLockedValueBox(Listeners(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
     /// The connection of the client that made the channel; it is not kept alive.
@@ -64,7 +64,7 @@ public class PusherChannel: @unchecked Sendable {
 
     /// Called on the callback queue with each new ``subscriptionCount``.
     @preconcurrency public var onSubscriptionCountChanged: (@Sendable (Int) -> Void)? {
-        get { closures.withLockedValue { $0.onSubscriptionCountChanged } }
+        get { listeners.withLockedValue { $0.onSubscriptionCountChanged } }
         set { replace(\.onSubscriptionCountChanged, with: newValue) }
     }
 
@@ -85,21 +85,21 @@ public class PusherChannel: @unchecked Sendable {
     /// Called on the callback queue when the cache of a cache channel is empty: the current state has to be fetched
     /// from elsewhere. Where it is not, the cached event comes as any other does.
     public var onCacheMiss: (@Sendable () -> Void)? {
-        get { closures.withLockedValue { $0.onCacheMiss } }
+        get { listeners.withLockedValue { $0.onCacheMiss } }
         set { replace(\.onCacheMiss, with: newValue) }
     }
 
     /// Called on the callback queue with each event of an encrypted channel that could not be decrypted, also with the
     /// key asked for anew.
     public var onDecryptionFailure: (@Sendable (DecryptionFailure) -> Void)? {
-        get { closures.withLockedValue { $0.onDecryptionFailure } }
+        get { listeners.withLockedValue { $0.onDecryptionFailure } }
         set { replace(\.onDecryptionFailure, with: newValue) }
     }
 
     /// Called on the callback queue when the channel is subscribed again after a loss: what happened meanwhile was not
     /// delivered, and may have to be fetched.
     public var onResubscribed: (@Sendable (Resubscription) -> Void)? {
-        get { closures.withLockedValue { $0.onResubscribed } }
+        get { listeners.withLockedValue { $0.onResubscribed } }
         set { replace(\.onResubscribed, with: newValue) }
     }
 
@@ -177,20 +177,43 @@ public class PusherChannel: @unchecked Sendable {
     /// Nothing will be delivered any more, and what callbacks own is let go.
     func finish() {
         sinks.finish()
-        resubscribed.finish()
-        cacheMissed.finish()
-        undecryptable.finish()
-        onSubscriptionCountChanged = nil
-        onResubscribed = nil
-        onCacheMiss = nil
-        onDecryptionFailure = nil
+        finishListeners()
     }
 
-    private func replace<Value>(_ path: WritableKeyPath<Closures, Value>, with value: Value) {
+    // MARK: Listeners
+
+    func finishListeners() {
+        // What closures own is released outside the lock: it may call back.
+        let finished = listeners.withLockedValue { listeners in
+            defer { listeners = Listeners(isFinished: true) }
+            return listeners
+        }
+        finished.resubscriptions?.finish()
+        finished.cacheMisses?.finish()
+        finished.decryptionFailures?.finish()
+    }
+
+    func makeSequence<Element>(
+        of path: WritableKeyPath<Listeners, Broadcast<Element>?>
+    ) -> EventSequence<Element> {
+        let broadcast = listeners.withLockedValue { listeners in
+            if let broadcast = listeners[keyPath: path] { return broadcast }
+            let broadcast = Broadcast<Element>(limit: engine.limits.sequenceBuffer)
+            if listeners.isFinished { broadcast.finish() } else { listeners[keyPath: path] = broadcast }
+            return broadcast
+        }
+        return broadcast.makeSequence()
+    }
+
+    func send<Element>(_ element: Element, to path: KeyPath<Listeners, Broadcast<Element>?>) {
+        listeners.withLockedValue { $0[keyPath: path] }?.send(element)
+    }
+
+    private func replace<Value>(_ path: WritableKeyPath<Listeners, Value>, with value: Value) {
         // The old closure is released outside the lock: what it owns may call back.
-        _ = closures.withLockedValue { closures in
-            defer { closures[keyPath: path] = value }
-            return closures[keyPath: path]
+        _ = listeners.withLockedValue { listeners in
+            defer { listeners[keyPath: path] = value }
+            return listeners[keyPath: path]
         }
     }
 }

@@ -58,8 +58,10 @@ final class CallbackDispatcher: Sendable {
     }
 
     fileprivate struct State {
-        fileprivate var droppable = CircularBuffer<Pending>()
-        fileprivate var lasting = CircularBuffer<Pending>()
+        fileprivate var droppable = Self.empty
+        fileprivate var lasting = Self.empty
+        // Shared by all, until they have a job: most clients never have one in most of theirs.
+        private static let empty = CircularBuffer<Pending>(initialCapacity: 1)
         fileprivate var serial: UInt64 = 0
         var droppedCount = 0
         var isScheduled = false

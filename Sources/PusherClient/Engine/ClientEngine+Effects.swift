@@ -163,7 +163,7 @@ extension ClientEngine {
         notify(keep: .all) { $0.subscribedToChannel(name: name) }
         guard let away else { return }
         let resubscription = Resubscription(channelName: name, away: away)
-        channel.resubscribed.send(resubscription)
+        channel.send(resubscription, to: \.resubscriptions)
         if channel.onResubscribed != nil {
             dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .all)
         }

@@ -51,7 +51,7 @@ extension ClientEngine {
 
     func cacheMissed(_ id: ChannelID, _ envelope: Envelope) {
         guard let channel = channel(id) else { return }
-        channel.cacheMissed.send(CacheMiss(channelName: channel.name))
+        channel.send(CacheMiss(channelName: channel.name), to: \.cacheMisses)
         if channel.onCacheMiss != nil {
             dispatcher.enqueue(.call { channel.onCacheMiss?() })
         }
@@ -65,7 +65,7 @@ extension ClientEngine {
         errors.send(error)
         if let channel = self.channel(id) {
             let failure = DecryptionFailure(channelName: channel.name, eventName: name, error: error)
-            channel.undecryptable.send(failure)
+            channel.send(failure, to: \.decryptionFailures)
             if channel.onDecryptionFailure != nil {
                 dispatcher.enqueue(.call { channel.onDecryptionFailure?(failure) })
             }

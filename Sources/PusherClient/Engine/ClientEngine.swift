@@ -27,7 +27,6 @@ package final class ClientEngine: Sendable {
         var timers = TimerTable()
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
-        var effects: [Effect] = []
         /// The sequences that have new events, and consumers that wait for them.
         var sequencesToWake: [EventBuffer<PusherEvent>] = []
         var authorizations = AuthorizationTasks()
@@ -191,19 +190,18 @@ package final class ClientEngine: Sendable {
 
     /// Carries out effects until none is left. Called by whoever has set ``State/isDraining``.
     func drain() {
-        while true {
-            var effects = loopState.value.effects
-            loopState.value.effects = []
-            let isDone = state.withLockedValue { state in
+        var effects: [Effect] = []
+        repeat {
+            effects.removeAll(keepingCapacity: true)
+            state.withLockedValue { state in
                 swap(&effects, &state.pending)
-                if effects.isEmpty { state.isDraining = false }
-                return effects.isEmpty
+                guard effects.isEmpty else { return }
+                state.isDraining = false
+                // A client that has nothing to do keeps no memory for effects.
+                state.pending = []
             }
             for effect in effects { run(effect) }
-            effects.removeAll(keepingCapacity: true)
-            loopState.value.effects = effects
-            if isDone { break }
-        }
+        } while !effects.isEmpty
         wakeSequences()
         flush()
     }

@@ -179,41 +179,42 @@ final class EventBuffer<Element: Sendable>: Sendable {
 /// Hands each element to every sequence that was made of it.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
-        var buffers: [UInt64: EventBuffer<Element>] = [:]
-        var serial: UInt64 = 0
-        var latest: Element?
+        var buffers: [EventBuffer<Element>] = []
+        /// What a sequence begins with: one element, or none. An array, so that those which have none need no room for
+        /// one.
+        var replayed: [Element]
         var isFinished = false
     }
 
     private let limit: Int
     private let state: NIOLockedValueBox<State>
+    private let replaysLatest: Bool
 
     /// - Parameter initial: What a sequence begins with, until there is something later; nil for sequences that begin
     ///   with what comes next.
     init(limit: Int, initial: Element? = nil) {
         self.limit = limit
-        self.state = NIOLockedValueBox(State(latest: initial))
+        self.state = NIOLockedValueBox(State(replayed: initial.map { [$0] } ?? []))
         self.replaysLatest = initial != nil
     }
 
-    private let replaysLatest: Bool
-
     func makeSequence() -> EventSequence<Element> {
         let buffer = EventBuffer<Element>(limit: limit)
-        let id: UInt64? = state.withLockedValue { state in
-            if let latest = state.latest { buffer.add(latest) }
-            guard !state.isFinished else { return nil }
-            state.serial += 1
-            state.buffers[state.serial] = buffer
-            return state.serial
+        let isFinished = state.withLockedValue { state in
+            for element in state.replayed { buffer.add(element) }
+            if !state.isFinished { state.buffers.append(buffer) }
+            return state.isFinished
         }
-        guard let id else {
+        if isFinished {
             buffer.finish()
             return EventSequence(buffer: buffer) {}
         }
+        let id = ObjectIdentifier(buffer)
         return EventSequence(buffer: buffer) { [weak self] in
             // Taken out under the lock, released outside it: what it keeps can own anything.
-            _ = self?.state.withLockedValue { $0.buffers.removeValue(forKey: id) }
+            _ = self?.state.withLockedValue { state in
+                state.buffers.firstIndex { ObjectIdentifier($0) == id }.map { state.buffers.remove(at: $0) }
+            }
         }
     }
 
@@ -221,10 +222,10 @@ final class Broadcast<Element: Sendable>: Sendable {
     @discardableResult
     func send(_ element: Element) -> Int {
         let buffers = state.withLockedValue { state in
-            if replaysLatest { state.latest = element }
+            if replaysLatest { state.replayed = [element] }
             return state.buffers
         }
-        return buffers.values.count { buffer in
+        return buffers.count { buffer in
             if case .beganDropping = buffer.add(element) { true } else { false }
         }
     }
@@ -232,9 +233,9 @@ final class Broadcast<Element: Sendable>: Sendable {
     func finish() {
         let buffers = state.withLockedValue { state in
             state.isFinished = true
-            defer { state.buffers = [:] }
+            defer { state.buffers = [] }
             return state.buffers
         }
-        for buffer in buffers.values { buffer.finish() }
+        for buffer in buffers { buffer.finish() }
     }
 }

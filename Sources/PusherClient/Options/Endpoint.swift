@@ -12,8 +12,9 @@ struct Endpoint: Sendable {
 
     let key: String
     let server: PusherEndpoint
-    let url: String
     let request: Result<TransportRequest, PusherClientError>
+    /// Path and query.
+    private let target: String
 
     /// - Parameter server: The server; nil for that of the options.
     init(
@@ -30,7 +31,7 @@ struct Endpoint: Sendable {
         let host = HostName.withoutBrackets(server.host)
         self.key = key
         self.server = server
-        url = "\(server.useTLS ? "wss" : "ws")://\(HostName.withBrackets(host)):\(server.port)\(target)"
+        self.target = target
         request = Result { () throws(PusherClientError) in
             try Self.check(key: key)
             try Self.check(server, prefix: prefix)
@@ -49,6 +50,11 @@ struct Endpoint: Sendable {
             _ = try proxies.proxy(for: request, tls: options.tls)
             return request
         }
+    }
+
+    var url: String {
+        let host = HostName.withBrackets(HostName.withoutBrackets(server.host))
+        return "\(server.useTLS ? "wss" : "ws")://\(host):\(server.port)\(target)"
     }
 
     /// With a `&` before each.

@@ -5,8 +5,23 @@ package struct ProxyRules: Hashable, Sendable {
     /// All connections are direct.
     package static let direct = ProxyRules()
 
-    private var forTLS: Result<ProxyServer?, PusherClientError> = .success(nil)
-    private var forPlain: Result<ProxyServer?, PusherClientError> = .success(nil)
+    /// Indirect, because every part of a client that makes connections has the rules, and most have no proxy.
+    private indirect enum Way: Hashable {
+        case direct
+        case through(ProxyServer)
+        case unusable(PusherClientError)
+
+        init(_ server: () throws(PusherClientError) -> ProxyServer) {
+            do throws(PusherClientError) {
+                self = .through(try server())
+            } catch {
+                self = .unusable(error)
+            }
+        }
+    }
+
+    private var forTLS = Way.direct
+    private var forPlain = Way.direct
     private var exemptions: [ProxyExemption] = []
     private var exemptsLoopback = false
 
@@ -23,7 +38,7 @@ package struct ProxyRules: Hashable, Sendable {
         case .direct:
             break
         case .server(let host, let port, let credentials, let exempting):
-            let server = Result { () throws(PusherClientError) -> ProxyServer? in
+            let way = Way { () throws(PusherClientError) in
                 exemptions = try exempting.map { text throws(PusherClientError) in
                     guard let exemption = ProxyExemption(text) else {
                         throw PusherClientError(
@@ -35,12 +50,12 @@ package struct ProxyRules: Hashable, Sendable {
                 }
                 return try ProxyServer(host: host, port: port, credentials: credentials)
             }
-            forTLS = server
-            forPlain = server
+            forTLS = way
+            forPlain = way
         case .environment:
             // A header named Proxy becomes HTTP_PROXY in a CGI program: nobody reads that one.
-            forTLS = Self.server(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"], in: environment)
-            forPlain = Self.server(["http_proxy", "all_proxy", "ALL_PROXY"], in: environment)
+            forTLS = Self.way(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"], in: environment)
+            forPlain = Self.way(["http_proxy", "all_proxy", "ALL_PROXY"], in: environment)
             let list = Self.value(["no_proxy", "NO_PROXY"], in: environment)?.value ?? ""
             // What others put there, and is nothing for us, must not keep anybody from connecting.
             exemptions = list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).compactMap {
@@ -58,12 +73,9 @@ package struct ProxyRules: Hashable, Sendable {
         return nil
     }
 
-    private static func server(
-        _ names: [String],
-        in environment: [String: String]
-    ) -> Result<ProxyServer?, PusherClientError> {
-        guard let (name, value) = value(names, in: environment) else { return .success(nil) }
-        return Result { () throws(PusherClientError) in try ProxyServer(url: value, variable: name) }
+    private static func way(_ names: [String], in environment: [String: String]) -> Way {
+        guard let (name, value) = value(names, in: environment) else { return .direct }
+        return Way { () throws(PusherClientError) in try ProxyServer(url: value, variable: name) }
     }
 
     /// The proxy on the way to a server; nil where there is none.
@@ -84,7 +96,12 @@ package struct ProxyRules: Hashable, Sendable {
         let place = HostPlace(host: host, port: port)
         if exemptsLoopback, place.isLoopback { return nil }
         if exemptions.contains(where: { $0.matches(place) }) { return nil }
-        guard let proxy = try (useTLS ? forTLS : forPlain).get() else { return nil }
+        let proxy: ProxyServer
+        switch useTLS ? forTLS : forPlain {
+        case .direct: return nil
+        case .unusable(let error): throw error
+        case .through(let server): proxy = server
+        }
         // What TLS has to verify such a certificate is the address of its peer, which is the proxy's.
         if useTLS, place.address != nil, tls.certificateVerification == .full {
             throw PusherClientError(

@@ -49,6 +49,13 @@ package struct WebSocketFrameReader: Sendable {
 
     /// The next thing that is complete; nil where more bytes are needed.
     package mutating func next() throws(WebSocketViolation) -> Output? {
+        if let output = try read() { return output }
+        // The memory goes back to NIO, which then has no need of more for the next bytes.
+        if input.readableBytes == 0 { input = ByteBuffer() }
+        return nil
+    }
+
+    private mutating func read() throws(WebSocketViolation) -> Output? {
         if frame != nil { return try collect() }
         guard let header = try WebSocketFrameHeader(peekingInto: input) else { return nil }
         if header.opcode.isControl { return try readControlFrame(header) }

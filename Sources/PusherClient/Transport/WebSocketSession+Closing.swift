@@ -84,7 +84,7 @@ extension WebSocketSession {
 
     /// Closes at once: TLS would wait for the peer's answer.
     func closeSocket() {
-        for channel in candidates.values {
+        for channel in candidates {
             let operations = channel.pipeline.syncOperations
             if let secured = try? operations.context(handlerType: NIOSSLClientHandler.self) {
                 secured.close(promise: nil)

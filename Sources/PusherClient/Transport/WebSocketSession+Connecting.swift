@@ -33,6 +33,11 @@ extension WebSocketSession {
                 // The attempt as a whole is timed by whoever asked for it.
                 .connectTimeout(.hours(24))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                // A connection keeps its last buffer: a small one where little comes. It grows as soon as it is full.
+                .channelOption(
+                    .recvAllocator,
+                    value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 512, maximum: 65_536)
+                )
                 .channelInitializer { channel in bound.value.adopt(channel) }
         ).assumeIsolated().whenComplete { result in
             switch result {
@@ -58,9 +63,9 @@ extension WebSocketSession {
     /// Gets hold of a channel before it connects, so that ``abort()`` can end it.
     private func adopt(_ channel: any Channel) -> EventLoopFuture<Void> {
         guard case .connecting = stage else { return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
-        candidates[ObjectIdentifier(channel)] = channel
+        candidates.append(channel)
         channel.closeFuture.assumeIsolated().whenComplete { _ in
-            self.candidates[ObjectIdentifier(channel)] = nil
+            self.candidates.removeAll { $0 === channel }
         }
         return eventLoop.makeSucceededVoidFuture()
     }

@@ -36,7 +36,7 @@ final class WebSocketSession {
     /// Nil once `.closed` was given, or nothing may be given any more.
     var receive: (@Sendable (TransportEvent) -> Void)?
     /// The channels that may become the connection; more than one where the host has several addresses.
-    var candidates: [ObjectIdentifier: any Channel] = [:]
+    var candidates: [any Channel] = []
     var context: ChannelHandlerContext?
     var upgrade: UpgradeResponseReader?
     var reader: WebSocketFrameReader
