@@ -79,7 +79,8 @@ bench: setup
 	$(SWIFT) build --package-path Benchmarks -c release
 	$(BENCHMARKS)/BenchmarkRunner $(if $(QUICK),--quick) $(if $(ONLY),--only "$(ONLY)") $(if $(OUTPUT),--output "$(OUTPUT)")
 
-# In the tests' build folder, where most of what it needs is built already.
+# In the tests' build folder, where most of what it needs is built already. Both packages have to be resolved to the
+# same versions for that, as they are where both are resolved for the first time.
 bench-check: setup
 	$(SWIFT) build $(FLAGS) --package-path Benchmarks --scratch-path .build
 	.build/debug/BenchmarkRunner --check

@@ -111,7 +111,7 @@ let package = Package(
             path: "Tests/EnvelopeCorpus",
             swiftSettings: settings
         ),
-        // Neither it nor what it needs has a dependency outside this package: it is soon built with a sanitizer.
+        // Neither it nor what it needs has a dependency outside this package: it is quickly built with a sanitizer.
         .executableTarget(
             name: "decoder-check",
             dependencies: ["EnvelopeCorpus"],

@@ -1,6 +1,4 @@
 /// Base64 with the standard alphabet and padding (RFC 4648, section 4), and nothing in between.
-///
-/// Foundation's takes as long for the text of an event as libsodium for decrypting it.
 package enum Base64 {
     /// How much memory ``decode(_:into:)`` needs: a little more than it fills.
     package static func capacity(forCharacters count: Int) -> Int { count / 4 * 3 + 4 }
@@ -41,7 +39,8 @@ package enum Base64 {
         return text[text.count - 2] == padding ? 2 : 1
     }
 
-    /// What sixteen characters stand for.
+    /// What sixteen characters stand for. The first byte of a word is its lowest, as it is on every platform of Swift's
+    /// that there is a Pusher client for.
     private struct Twelve {
         /// They are stored as two words of eight bytes, whose last two mean nothing.
         static let storedCount = 14

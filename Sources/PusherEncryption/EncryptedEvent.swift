@@ -35,41 +35,45 @@ package enum EncryptedEvent {
                 return .failure(.malformed("the ciphertext is missing, or no string"))
             }
             var failure: Failure?
-            // The memory of the string holds the box first, and then the message: nothing is copied.
+            // The memory of the string holds the box first, and then the message: there is no other.
             let message = String(unsafeUninitializedCapacity: capacity(ciphertext)) { memory in
                 let memory = UnsafeMutableRawBufferPointer(memory)
-                let count: Int
+                guard let boxCount = decode(ciphertext, in: bytes, into: memory) else {
+                    failure = .malformed("the ciphertext is not base64")
+                    return 0
+                }
+                let box = UnsafeMutableRawBufferPointer(rebasing: memory[..<boxCount])
+                let nonce = UnsafeRawBufferPointer(rebasing: nonceMemory[..<nonceCount])
                 do throws(Failure) {
-                    let nonce = UnsafeRawBufferPointer(rebasing: nonceMemory[..<nonceCount])
-                    count = try openInPlace(memory, decode(ciphertext, in: bytes, into: memory), nonce: nonce, key: key)
+                    return try openInPlace(box, nonce: nonce, key: key)
                 } catch {
                     failure = error
-                    count = 0
+                    return 0
                 }
-                return count
             }
             if let failure { return .failure(failure) }
             return .success(message)
         }
     }
 
-    /// Puts the message where the box is, at the beginning of the memory.
+    /// Puts the message where the box is, at its beginning.
+    ///
+    /// - Returns: The number of the message's bytes.
     private static func openInPlace(
-        _ memory: UnsafeMutableRawBufferPointer,
-        _ boxCount: Int?,
+        _ box: UnsafeMutableRawBufferPointer,
         nonce: UnsafeRawBufferPointer,
         key: SecretKey
     ) throws(Failure) -> Int {
-        guard let boxCount else { throw .malformed("the ciphertext is not base64") }
         guard nonce.count == SecretBox.nonceSize else {
             throw .malformed("the nonce has \(nonce.count) bytes rather than \(SecretBox.nonceSize)")
         }
-        guard boxCount >= SecretBox.tagSize else {
-            throw .malformed("the ciphertext has \(boxCount) bytes; it must have at least \(SecretBox.tagSize)")
+        guard box.count >= SecretBox.tagSize else {
+            throw .malformed("the ciphertext has \(box.count) bytes; it must have at least \(SecretBox.tagSize)")
         }
-        let box = UnsafeRawBufferPointer(rebasing: memory[..<boxCount])
-        let message = UnsafeMutableRawBufferPointer(rebasing: memory[..<(boxCount - SecretBox.tagSize)])
-        guard SecretBox.open(box, nonce: nonce, key: key, into: message) else { throw .wrongKey }
+        let message = UnsafeMutableRawBufferPointer(rebasing: box[..<(box.count - SecretBox.tagSize)])
+        guard SecretBox.open(UnsafeRawBufferPointer(box), nonce: nonce, key: key, into: message) else {
+            throw .wrongKey
+        }
         guard UnsafeRawBufferPointer(message).isUTF8 else { throw .malformed("the decrypted data is not UTF-8") }
         return message.count
     }
@@ -88,8 +92,8 @@ package enum EncryptedEvent {
         var ciphertext: JSONScanner.StringToken?
     }
 
-    /// The two members, as far as they are strings; nil where the text is no object. In one pass, and without a copy of
-    /// anything: this is done for each event.
+    /// The two members, as far as they are strings. In one pass, and without a copy of anything: this is done for each
+    /// event.
     private static func members(of bytes: Span<UInt8>) throws(EnvelopeError) -> Members {
         var scanner = JSONScanner()
         scanner.skipWhitespace(bytes)

@@ -25,7 +25,7 @@ package enum SecretBox {
         return isOpen ? message : nil
     }
 
-    /// The same, into memory that has room for the message.
+    /// The same, into memory that has room for the message. It may be that of the box.
     static func open(
         _ box: UnsafeRawBufferPointer,
         nonce: UnsafeRawBufferPointer,

@@ -6,7 +6,8 @@ import PusherProtocol
 /// On purpose we differ in what is lost: halves of surrogate pairs and bytes that are not UTF-8, which Foundation
 /// refuses, become U+FFFD; of equal keys, of which it keeps the first or the last as it likes, the last one counts; and
 /// numbers that it cannot hold are passed on as they are. There it is asked about a frame without them. A comma before
-/// the end of an object or array, which it lets pass on Linux, is refused.
+/// the end of an object or array, which it lets pass on Linux, is refused. Encodings other than UTF-8 and byte order marks,
+/// which it takes, are no text of WebSocket's.
 package enum EnvelopeAgreement {
     /// Each of them `0` to Foundation. None is the beginning of another one.
     static let hugeNumbers = [
@@ -15,8 +16,12 @@ package enum EnvelopeAgreement {
         "8" + String(repeating: "1", count: 25) + ".5e308",
     ]
 
+    /// Whether our decoder takes a frame for a message.
+    package static func isMessage(_ frame: CorpusFrame) -> Bool { (try? decode(frame.bytes)) != nil }
+
     /// What the two decoders do not agree about, or nil.
     package static func disagreement(about frame: CorpusFrame) -> String? {
+        if frame.kind.isAlwaysMessage, !isMessage(frame) { return "it should be a message" }
         let parsed = parse(frame.plain)
         // Damage can make a number too large for it.
         let theirs = parsed ?? parse(withShortExponents(frame.plain))
@@ -34,6 +39,21 @@ package enum EnvelopeAgreement {
         } catch {
             return theirs == nil ? nil : "only we refuse it: \(error)"
         }
+    }
+
+    /// A number is kept as the text that it is.
+    private static func isSameUser(_ ours: String?, _ theirs: Any?) -> Bool {
+        switch theirs {
+        case let theirs as String: ours == theirs
+        // Booleans are numbers to Foundation, too.
+        case let theirs as NSNumber: ours.map { isEqual(parseWithoutHugeNumbers($0), theirs) } ?? (theirs is Bool)
+        default: ours == nil
+        }
+    }
+
+    private static func parseWithoutHugeNumbers(_ text: String) -> Any? {
+        let plain = hugeNumbers.reduce(text) { $0.replacingOccurrences(of: $1, with: "0") }
+        return parse(Array(plain.utf8))
     }
 
     private static func parse(_ bytes: [UInt8]) -> Any? {
@@ -74,14 +94,18 @@ package enum EnvelopeAgreement {
     private static func difference(between ours: Envelope, and theirs: [String: Any]) -> String? {
         if ours.event != theirs["event"] as? String { return "the events differ" }
         if ours.channel != theirs["channel"] as? String { return "the channels differ" }
+        if !isSameUser(ours.userID, theirs["user_id"]) { return "the user ids differ" }
+        let known: Set = ["event", "channel", "data", "user_id"]
+        if (ours.unknownKeysText != nil) != theirs.keys.contains(where: { !known.contains($0) }) {
+            return "one of them has other keys"
+        }
         switch ours.data {
         case .none:
             return theirs["data"] == nil || theirs["data"] is NSNull ? nil : "only Foundation sees data"
         case .string(let string):
             return string == theirs["data"] as? String ? nil : "the data differ"
         case .json(let json):
-            let plain = hugeNumbers.reduce(json) { $0.replacingOccurrences(of: $1, with: "0") }
-            return isEqual(parse(Array(plain.utf8)), theirs["data"]) ? nil : "the data differ"
+            return isEqual(parseWithoutHugeNumbers(json), theirs["data"]) ? nil : "the data differ"
         }
     }
 

@@ -2,6 +2,7 @@ import TestSupport
 
 /// A frame of the corpus, and a second one that means the same, for a decoder that refuses what the first one has.
 package struct CorpusFrame: Sendable {
+    package var kind: EnvelopeCorpus.Kind
     package var bytes: [UInt8]
     package var plain: [UInt8]
 
@@ -28,6 +29,14 @@ package struct EnvelopeCorpus: Sendable {
         case equalKeys
         /// Numbers that no type holds.
         case hugeNumbers
+
+        /// Whether each of its frames is a message.
+        package var isAlwaysMessage: Bool {
+            switch self {
+            case .valid, .longStrings, .halves, .invalidUTF8, .equalKeys, .hugeNumbers: true
+            case .damaged, .cut, .deep: false
+            }
+        }
     }
 
     /// What stands in the one frame, and what in the other.
@@ -55,7 +64,7 @@ package struct EnvelopeCorpus: Sendable {
         switch kind {
         case .valid, .longStrings, .halves, .equalKeys, .hugeNumbers:
             let frame = object()
-            return CorpusFrame(bytes: Array(frame.text.utf8), plain: Array(frame.plain.utf8))
+            return CorpusFrame(kind: kind, bytes: Array(frame.text.utf8), plain: Array(frame.plain.utf8))
         case .damaged:
             return same(damaged())
         case .cut:
@@ -65,11 +74,11 @@ package struct EnvelopeCorpus: Sendable {
             return same(Array(deepFrame().utf8))
         case .invalidUTF8:
             let bytes = withInvalidBytes(Array(object().text.utf8))
-            return CorpusFrame(bytes: bytes, plain: Array(String(decoding: bytes, as: UTF8.self).utf8))
+            return CorpusFrame(kind: kind, bytes: bytes, plain: Array(String(decoding: bytes, as: UTF8.self).utf8))
         }
     }
 
-    private func same(_ bytes: [UInt8]) -> CorpusFrame { CorpusFrame(bytes: bytes, plain: bytes) }
+    private func same(_ bytes: [UInt8]) -> CorpusFrame { CorpusFrame(kind: kind, bytes: bytes, plain: bytes) }
 
     // MARK: Frames
 
@@ -140,6 +149,8 @@ package struct EnvelopeCorpus: Sendable {
         var result: [UInt8] = []
         var isInString = false
         var isEscaped = false
+        /// The last byte outside strings that is no white space: a colon before a value, so that keys are spared.
+        var lastMark: UInt8 = 0
         for byte in bytes {
             result.append(byte)
             if isEscaped {
@@ -149,7 +160,10 @@ package struct EnvelopeCorpus: Sendable {
                 isEscaped = true
             } else if byte == UInt8(ascii: "\"") {
                 isInString.toggle()
-                if isInString, generator.oneIn(2) { result += invalid.randomElement(using: &generator) ?? [] }
+                let isValue = lastMark == UInt8(ascii: ":")
+                if isInString, isValue, generator.oneIn(2) { result += invalid.randomElement(using: &generator) ?? [] }
+            } else if !isInString, byte > 0x20 {
+                lastMark = byte
             }
         }
         return result

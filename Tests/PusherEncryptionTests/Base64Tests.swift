@@ -7,8 +7,9 @@ import Testing
 @Suite("Base64")
 struct Base64Tests {
     /// In memory of just the size that is asked for, with a mark behind it.
-    private func decoded(_ text: String) -> Data? {
-        let bytes = Array(text.utf8)
+    private func decoded(_ text: String) -> Data? { decoded(Array(text.utf8)) }
+
+    private func decoded(_ bytes: [UInt8]) -> Data? {
         let capacity = Base64.capacity(forCharacters: bytes.count)
         var memory = [UInt8](repeating: 0xEE, count: capacity + 1)
         let count = memory.withUnsafeMutableBytes { memory in
@@ -34,11 +35,10 @@ struct Base64Tests {
         let text = Array(repeating: UInt8(ascii: "Q"), count: count)
         let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
         for place in 0..<count {
-            for byte in UInt8.min...0x7F where !(byte == UInt8(ascii: "=") && place == count - 1) {
+            for byte in UInt8.min...UInt8.max where !(byte == UInt8(ascii: "=") && place == count - 1) {
                 var changed = text
                 changed[place] = byte
-                let isBase64 = decoded(String(decoding: changed, as: UTF8.self)) != nil
-                #expect(isBase64 == alphabet.contains(byte), "\(byte) at \(place)")
+                #expect((decoded(changed) != nil) == alphabet.contains(byte), "\(byte) at \(place)")
             }
         }
     }
@@ -63,6 +63,14 @@ struct Base64Tests {
             guard let bytes = decoded(damaged) else { continue }
             #expect(bytes == Data(base64Encoded: damaged), "\(damaged)")
         }
+    }
+
+    @Test(
+        "padding is at the end, and no more than two characters",
+        arguments: ["AA==AAAA", "AAAA====", "A===", "====", "=", "AA=", "AAA=AAAAAAAAAAAAAAAA", "AA=A"]
+    )
+    func padding(text: String) {
+        #expect(decoded(text) == nil)
     }
 
     @Test("memory that is too small is left alone")

@@ -50,10 +50,12 @@ struct EncryptedEventTests {
             ("{}", "nonce is missing"), (#"{"nonce":null,"ciphertext":""}"#, "nonce is missing"),
             (#"{"nonce":1,"ciphertext":""}"#, "nonce is missing"),
             (#"{"nonce":"*","ciphertext":""}"#, "nonce is not base64"),
+            (#"{"nonce":"AA*A","ciphertext":""}"#, "nonce is not base64"),
             (#"{"nonce":"é","ciphertext":""}"#, "nonce is not base64"),
             (#"{"nonce":"AAAA"}"#, "ciphertext is missing"),
             (#"{"nonce":"AAAA","ciphertext":{}}"#, "ciphertext is missing"),
             (#"{"nonce":"AAAA","ciphertext":"?"}"#, "ciphertext is not base64"),
+            (#"{"nonce":"AAAA","ciphertext":"AAAAAAAAAAAAAAA?AAAA"}"#, "ciphertext is not base64"),
             (#"{"nonce":"","ciphertext":""}"#, "nonce has 0 bytes"),
             (#"{"nonce":"AAAA","ciphertext":"AAAA"}"#, "nonce has 3 bytes rather than 24"),
             (

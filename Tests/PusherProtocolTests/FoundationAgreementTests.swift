@@ -8,8 +8,11 @@ struct FoundationAgreementTests {
     @Test("Of frames of every kind the same are valid, with the same values", arguments: EnvelopeCorpus.Kind.allCases)
     func agreement(kind: EnvelopeCorpus.Kind) {
         var corpus = EnvelopeCorpus(seed: 1)
+        var messageCount = 0
+        defer { #expect(messageCount > 10) }
         for _ in 0..<1_000 {
             let frame = corpus.frame(kind)
+            if EnvelopeAgreement.isMessage(frame) { messageCount += 1 }
             if let disagreement = EnvelopeAgreement.disagreement(about: frame) {
                 Issue.record("\(disagreement): \(frame.description)")
             }

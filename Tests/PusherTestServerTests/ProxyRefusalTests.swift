@@ -58,7 +58,7 @@ struct ProxyRefusalTests {
     func nobody() async throws {
         try await PusherTestProxy.withProxy { proxy in
             // A port that was free a moment ago may be another test's by now; no test listens at this address.
-            let text = try await answer(of: proxy, to: "CONNECT 127.77.0.5:80 HTTP/1.1\r\n\r\n")
+            let text = try await answer(of: proxy, to: "CONNECT 127.77.0.5:9 HTTP/1.1\r\n\r\n")
             #expect(text.hasPrefix("HTTP/1.1 502 "))
             #expect(proxy.requests.map(\.status) == [502])
         }

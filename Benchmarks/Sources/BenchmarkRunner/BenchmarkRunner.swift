@@ -3,28 +3,34 @@ import Workload
 
 /// Makes all measurements, prints them as ratios to references of the same run, and writes them down as JSON.
 ///
-/// `--quick` makes fewer and shorter ones, `--check` only sees whether each can be made, `--output FILE` says where to write, `--only TEXT` leaves out the tables
-/// whose title does not contain the text, `--rounds COUNT` makes more rounds or fewer.
+/// `--quick` makes fewer and shorter ones, `--check` only sees whether each can be made. `--output FILE` says where to
+/// write, `--only TEXT` leaves out the tables whose title does not contain the text, `--rounds COUNT` makes more rounds
+/// or fewer.
 @main
 enum BenchmarkRunner {
     static func main() throws {
         let options = Options(CommandLine.arguments)
         let folder = URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent()
         let certificate = Certificate.make(in: folder)
+        let hasMemory = FileManager.default.fileExists(atPath: "/proc/self/smaps_rollup")
+        if options.extent == .check, certificate == nil {
+            throw ProcessError(description: "there is no openssl to make a certificate with")
+        }
         if certificate == nil { print("No openssl to make a certificate with: wss is left out.\n") }
+        if !hasMemory { print("The kernel does not tell what memory a process has: that is left out.\n") }
         let generator = try GeneratorProcess(folder: folder, certificate: certificate)
         defer { generator.stop() }
         let launcher = SubjectLauncher(folder: folder, generator: generator)
         let plan = Plan(
             extent: options.extent,
             hasTLS: generator.tlsPort != 0,
-            hasMemory: FileManager.default.fileExists(atPath: "/proc/self/smaps_rollup")
+            hasMemory: hasMemory
         )
         var report = Report(options.extent)
         for suite in plan.suites where options.wants(suite.name) {
             try report.add(
                 suite,
-                Rounds(suite, count: options.rounds ?? (options.extent == .check ? 1 : suite.rounds), launcher)
+                Rounds(suite, count: options.rounds ?? suite.rounds, launcher)
             )
         }
         if options.wants(IdleWatch.title) {

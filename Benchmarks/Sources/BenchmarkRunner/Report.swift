@@ -53,10 +53,13 @@ struct Report {
     }
 
     func finish(writingTo file: URL) throws {
+        if extent != .check { try conclude(writingTo: file) }
         guard missing.isEmpty else {
             throw ProcessError(description: "no result: \(missing.joined(separator: "; "))")
         }
-        if extent == .check { return }
+    }
+
+    private func conclude(writingTo file: URL) throws {
         var document = document
         document.loadAtEnd = Machine.load
         let verdicts = document.rows.map(\.verdict)

@@ -6,7 +6,7 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
     init(engine: ClientEngine) {
         let id = engine.step { state, _ in state.machine.makeChannel() }
         super.init(name: "pusher_global_internal_channel", id: id, engine: engine, sinks: engine.everyEvent)
-        // Nothing can ever come of these.
+        // There will be no resubscription, no cache miss and no decryption failure.
         finishListeners()
     }
 

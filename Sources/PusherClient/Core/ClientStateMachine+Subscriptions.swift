@@ -138,13 +138,13 @@ extension ClientStateMachine {
 
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
-        for subscription in wantedSubscriptions { endSubscription(to: subscription.name, into: &effects) }
+        for name in subscriptions.wantedNames { endSubscription(to: name, into: &effects) }
         authorizations.askNext(configuration, into: &effects)
     }
 
     /// The channels that the application wants, in the order of their first subscription.
     package var wantedSubscriptions: [SubscriptionStateMachine] {
-        subscriptions.values.filter(\.isWanted).sorted { $0.id < $1.id }
+        subscriptions.wantedNames.compactMap { subscriptions[$0] }
     }
 
     /// Why a channel of that name can never be subscribed; nil where it can.

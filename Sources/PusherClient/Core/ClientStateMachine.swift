@@ -206,9 +206,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         )
         settleConnectionWaiters(into: &effects)
         beginSignIn(now: now, into: &effects)
-        for subscription in wantedSubscriptions {
-            beginSubscription(to: subscription.name, now: now, into: &effects)
-        }
+        for name in subscriptions.wantedNames { beginSubscription(to: name, now: now, into: &effects) }
     }
 
     /// The connection does not stand any more: nothing may be left of what belonged to it.

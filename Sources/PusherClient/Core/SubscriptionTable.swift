@@ -38,6 +38,18 @@ package struct SubscriptionTable: Hashable, Sendable {
 
     package var isEmpty: Bool { entries.isEmpty }
     package var count: Int { entries.count }
+
+    /// Those that the application wants, in the order of their first subscription. Their ids are sorted, and not they
+    /// themselves: each is large.
+    package var wantedNames: [String] {
+        var wanted: [(id: ChannelID, name: String)] = []
+        for (name, entry) in entries where entry.subscription[0].isWanted {
+            wanted.append((entry.subscription[0].id, name))
+        }
+        wanted.sort { $0.id < $1.id }
+        return wanted.map(\.name)
+    }
+
     package var names: some Sequence<String> { entries.keys }
     package var values: some Sequence<SubscriptionStateMachine> { entries.values.lazy.map { $0.subscription[0] } }
 }

@@ -221,8 +221,10 @@ final class Broadcast<Element: Sendable>: Sendable {
     /// The number of sequences for which dropping began.
     @discardableResult
     func send(_ element: Element) -> Int {
+        // What was the latest is released outside the lock: it can own anything.
+        var latest = [element]
         let buffers = state.withLockedValue { state in
-            if replaysLatest { state.replayed = [element] }
+            if replaysLatest { swap(&latest, &state.replayed) }
             return state.buffers
         }
         return buffers.count { buffer in

@@ -33,7 +33,7 @@ extension WebSocketSession {
                 // The attempt as a whole is timed by whoever asked for it.
                 .connectTimeout(.hours(24))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
-                // A connection keeps its last buffer: a small one where little comes. It grows as soon as it is full.
+                // A connection keeps its last buffers, and they never shrink: they are small until much comes at once.
                 .channelOption(
                     .recvAllocator,
                     value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 512, maximum: 65_536)

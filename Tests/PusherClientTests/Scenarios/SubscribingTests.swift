@@ -256,4 +256,41 @@ struct SubscribingTests {
         #expect(lines.messages.first?.contains("onMemberAdded") == true)
         #expect(lines.messages.last?.contains("Private-orders") == true)
     }
+
+    @Test("what a channel tells of in sequences ends with it, whenever a sequence was made")
+    func endOfSequences() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        var before = Sequences(channel)
+        pusher.unsubscribe("orders")
+        await world.run()
+        var after = Sequences(channel)
+        #expect(await before.areAtEnd)
+        #expect(await after.areAtEnd)
+    }
+
+    private struct Sequences {
+        var resubscriptions: EventSequence<Resubscription>.AsyncIterator
+        var cacheMisses: EventSequence<CacheMiss>.AsyncIterator
+        var decryptionFailures: EventSequence<DecryptionFailure>.AsyncIterator
+        var events: EventSequence<PusherEvent>.AsyncIterator
+
+        init(_ channel: PusherChannel) {
+            resubscriptions = channel.resubscriptions.makeAsyncIterator()
+            cacheMisses = channel.cacheMisses.makeAsyncIterator()
+            decryptionFailures = channel.decryptionFailures.makeAsyncIterator()
+            events = channel.events.makeAsyncIterator()
+        }
+
+        /// Waits for ever where one of them does not end.
+        var areAtEnd: Bool {
+            mutating get async {
+                let isEnd = [await resubscriptions.next() == nil, await cacheMisses.next() == nil]
+                let hasEnded = await decryptionFailures.next() == nil
+                while await events.next() != nil {}
+                return hasEnded && !isEnd.contains(false)
+            }
+        }
+    }
 }

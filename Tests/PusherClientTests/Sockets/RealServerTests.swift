@@ -290,7 +290,7 @@ struct RealServerTests {
             try await channel.subscribed()
             // The end of a subscription that was under way is sent once it is answered, and so may be on its way still.
             try await server.nextRecord(timeout: .patience) { _ in
-                server.connections.contains { $0.subscribedChannels == ["orders"] }
+                server.connections.count { $0.subscribedChannels == ["orders"] } == 1
             }
             await pusher.disconnected()
             let changes = observer.changes.elements

@@ -145,6 +145,18 @@ struct WebSocketFrameReaderTests {
         #expect(text.withUnsafeReadableBytes { UInt(bitPattern: $0.baseAddress) } == original + 2)
     }
 
+    @Test("the memory of bytes that were read is let go, and that of others is kept", arguments: [0, 1, 3])
+    func memory(left: Int) throws {
+        var reader = WebSocketFrameReader(maximumMessageSize: 1024)
+        var bytes = ByteBuffer(bytes: [0x81, 2, 0x68, 0x69] + [0x81, 126, 0].prefix(left))
+        reader.append(bytes)
+        var count = 0
+        while try reader.next() != nil { count += 1 }
+        #expect(count == 1)
+        #expect((bytes.modifyIfUniquelyOwned { _ in } != nil) == (left == 0))
+        withExtendedLifetime(reader) {}
+    }
+
     static func read(_ bytes: [UInt8], cutEvery size: Int = .max, limit: Int = 1024) throws -> [Output] {
         var reader = WebSocketFrameReader(maximumMessageSize: limit)
         var outputs: [Output] = []

@@ -77,7 +77,7 @@ extension Plan {
         return [
             Suite(
                 name: "A lone event's way from the server's write to the callback",
-                rounds: extent.choose(5, quick: 2),
+                rounds: extent.choose(5, quick: 2, check: 1),
                 rows: [
                     Row(
                         "p50, against bare NIO",

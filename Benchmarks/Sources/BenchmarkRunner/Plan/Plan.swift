@@ -22,7 +22,7 @@ struct Plan: Sendable {
     /// Whether the kernel tells what memory a process has.
     let hasMemory: Bool
 
-    var rounds: Int { extent.choose(5, quick: 2) }
+    var rounds: Int { extent.choose(5, quick: 2, check: 1) }
 
     func events(_ count: Int) -> Int {
         extent.choose(count, quick: max(count / 8, 2_000), check: max(count / 200, 500))

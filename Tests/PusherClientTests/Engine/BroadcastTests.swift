@@ -1,0 +1,37 @@
+import Testing
+
+@testable import PusherClient
+
+@Suite("Broadcasts")
+struct BroadcastTests {
+    @Test("a sequence that is dropped leaves the others, and nothing of itself")
+    func dropping() async {
+        let broadcast = Broadcast<Int>(limit: 10)
+        let first = broadcast.makeSequence()
+        var second: EventSequence<Int>? = broadcast.makeSequence()
+        let third = broadcast.makeSequence()
+        weak let buffer = second?.buffer
+        second = nil
+        #expect(buffer == nil)
+        broadcast.send(1)
+        for sequence in [first, third] {
+            var iterator = sequence.makeAsyncIterator()
+            #expect(await iterator.next() == 1)
+        }
+    }
+
+    @Test("a sequence begins with the latest element, where there is to be one, and ends with the broadcast")
+    func replaying() async {
+        let broadcast = Broadcast(limit: 10, initial: 1)
+        broadcast.send(2)
+        var before = broadcast.makeSequence().makeAsyncIterator()
+        broadcast.send(3)
+        broadcast.finish()
+        var after = broadcast.makeSequence().makeAsyncIterator()
+        #expect(await before.next() == 2)
+        #expect(await before.next() == 3)
+        #expect(await before.next() == nil)
+        #expect(await after.next() == 3)
+        #expect(await after.next() == nil)
+    }
+}
