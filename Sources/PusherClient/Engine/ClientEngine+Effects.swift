@@ -200,7 +200,8 @@ extension ClientEngine {
             )
         case .connected where loopState.value.hasLoggedOutage:
             loopState.value.hasLoggedOutage = false
-            logger.notice("Connected again", metadata: ["pusher.status": "\(status)"])
+            // As loud as what it puts an end to.
+            logger.warning("Connected again", metadata: ["pusher.status": "\(status)"])
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
             logger.debug("Connection status", metadata: ["pusher.status": "\(status)"])
         }

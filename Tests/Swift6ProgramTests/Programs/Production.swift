@@ -57,8 +57,13 @@ enum Production {
 
     // MARK: Lifecycle
 
-    static func failOver(_ pusher: Pusher, to endpoint: PusherEndpoint, key: String, secret: String) async throws {
-        try pusher.switchTo(endpoint: endpoint, key: key, authMethod: .inline(secret: secret))
+    static func failOver(
+        _ pusher: Pusher,
+        to endpoint: PusherEndpoint,
+        key: String,
+        authMethod: AuthMethod
+    ) async throws {
+        try pusher.switchTo(endpoint: endpoint, key: key, authMethod: authMethod)
         try await pusher.connected()
     }
 
