@@ -25,7 +25,7 @@ struct CallbackQueueTests {
         }
         await world.run()
         for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
-        await world.runUntil { received.count == 100 }
+        await world.runUntil { received.count >= 100 }
         #expect(received.elements == (0..<100).map { "\($0)" })
         #expect(isOnQueue.elements.allSatisfy { $0 })
     }
@@ -65,7 +65,7 @@ struct CallbackQueueTests {
         for number in 50..<100 { try world.server.publish(event: "second", data: "\(number)", to: "orders") }
         await world.run()
         queue.resume()
-        await world.runUntil { received.count == 100 }
+        await world.runUntil { received.count >= 100 }
         #expect(received.elements == (0..<100).map { "\($0)" })
     }
 
@@ -75,7 +75,8 @@ struct CallbackQueueTests {
             get { box.withLockedValue { $0 } }
             set { box.withLockedValue { $0 = newValue } }
         }
-        func subscribedToChannel(name: String) { bind?() }
+        // It may be told of the first channel late, when it has something to bind for the second.
+        func subscribedToChannel(name: String) { if name == "news" { bind?() } }
     }
 
     @Test("events that nobody would be called for do not count as dropped")
