@@ -1,0 +1,71 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// What comes from the socket.
+extension CoreClient {
+    @discardableResult
+    mutating func opened(_ attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        return input { $0.opened(id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func received(_ envelope: Envelope, on attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        if let channel = envelope.channel, envelope.event != "message" { ledger.answered(channel) }
+        checkRecipient(of: envelope, on: id)
+        return input { $0.received(envelope, on: id, now: $1, into: &$2) }
+    }
+
+    /// Where the machine names the recipient of an event, handing it over is all that there is to do.
+    private func checkRecipient(of envelope: Envelope, on id: AttemptID) {
+        guard let recipient = machine.recipient(ofEvent: envelope.event, on: envelope.channel, id) else { return }
+        var channel: ChannelID?
+        if case .channel(let id) = recipient { channel = id }
+        var received = machine
+        var effects: [Effect] = []
+        received.received(envelope, on: id, now: now, into: &effects)
+        var handedOver = machine
+        var otherEffects: [Effect] = []
+        handedOver.activity(on: id, now: now, into: &otherEffects)
+        #expect(effects == otherEffects + [.deliver(channel, envelope)])
+        #expect(received == handedOver)
+    }
+
+    @discardableResult
+    mutating func received(_ text: String, on attempt: Int? = nil) throws -> Transcript {
+        received(try Envelope(decoding: text), on: attempt)
+    }
+
+    @discardableResult
+    mutating func malformed(_ attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        return input { $0.receivedMalformed(.init(.malformedMessage, "no JSON"), on: id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func activity(_ attempt: Int? = nil) -> Transcript {
+        let id = id(of: attempt)
+        return input { $0.activity(on: id, now: $1, into: &$2) }
+    }
+
+    @discardableResult
+    mutating func closed(_ attempt: Int? = nil, code: CloseCode? = nil, error: PusherClientError? = nil) -> Transcript {
+        let id = id(of: attempt)
+        ledger.socketEnded(id)
+        return input { $0.closed(id, TransportClosure(code: code, error: error), now: $1, into: &$2) }
+    }
+
+    /// `pusher:connection_established`. The socket id is the attempt's number and `.1`.
+    @discardableResult
+    mutating func greeted(activityTimeout: String? = "120", on attempt: Int? = nil) -> Transcript {
+        received(.greeting(attempt ?? self.attempt, activityTimeout: activityTimeout), on: attempt)
+    }
+
+    /// The socket opens, and the server greets.
+    @discardableResult
+    mutating func establish(activityTimeout: String? = "120") -> Transcript {
+        opened() + greeted(activityTimeout: activityTimeout)
+    }
+}
