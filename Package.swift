@@ -118,6 +118,31 @@ let package = Package(
             path: "Tests/DecoderCheck",
             swiftSettings: settings
         ),
+        // The client and the server in a world of virtual time and random faults.
+        .target(
+            name: "Simulation",
+            dependencies: [
+                "PusherClient",
+                "PusherProtocol",
+                "PusherTestServer",
+                "TestSupport",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            path: "Tests/Simulation",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "simulate",
+            dependencies: [
+                "Simulation",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            path: "Tests/Simulate",
+            exclude: ["mutants.py"],
+            swiftSettings: settings
+        ),
         .target(
             name: "TestTLS",
             dependencies: [

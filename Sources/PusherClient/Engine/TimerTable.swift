@@ -5,6 +5,7 @@ struct TimerTable {
     private var timers: [TimerID: Scheduled<Void>] = [:]
 
     var count: Int { timers.count }
+    var purposes: [TimerID.Purpose] { timers.keys.map(\.purpose) }
 
     mutating func schedule(
         _ id: TimerID,

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 
 /// Waits for somebody who may answer late, twice or never: the first answer counts, and the wait ends at once when the
 /// waiting task is cancelled. Whatever comes later is dropped.
-final class FirstAnswer<Value: Sendable>: Sendable {
+package final class FirstAnswer<Value: Sendable>: Sendable {
     private enum State {
         case open
         case awaited(CheckedContinuation<Value?, Never>)
@@ -13,10 +13,12 @@ final class FirstAnswer<Value: Sendable>: Sendable {
 
     private let state = NIOLockedValueBox(State.open)
 
-    func give(_ value: Value) { end(with: value) }
+    package init() {}
+
+    package func give(_ value: Value) { end(with: value) }
 
     /// Nil where the task was cancelled first. To be called once.
-    func value() async -> Value? {
+    package func value() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Value?, Never>) in
                 let given: Value?? = state.withLockedValue { state in

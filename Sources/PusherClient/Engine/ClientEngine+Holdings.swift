@@ -1,0 +1,32 @@
+import NIOCore
+
+/// What a client has at the moment: for tests that look for what is left behind.
+package struct Holdings: Sendable {
+    package var timers: [TimerID.Purpose]
+    package var sockets: [AttemptID]
+    /// Authorizations that are being asked for, or about to be.
+    package var authorizations: Int
+    /// Calls that wait.
+    package var waiters: Int
+    package var channels: Int
+    /// Effects that were not carried out yet.
+    package var effects: Int
+}
+
+extension ClientEngine {
+    /// Called on the event loop.
+    package var holdings: Holdings {
+        let (waiters, channels, effects) = read { ($0.waiters.count, $0.channels.count, $0.pending.count) }
+        let loopState = loopState.value
+        return Holdings(
+            timers: loopState.timers.purposes,
+            sockets: Array(loopState.connections.keys),
+            authorizations: loopState.authorizations.count + loopState.authorizations.waiting.count,
+            waiters: waiters,
+            channels: channels,
+            effects: effects
+        )
+    }
+
+    package var machine: ClientStateMachine { read { $0.machine } }
+}

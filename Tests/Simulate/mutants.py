@@ -1,0 +1,93 @@
+#!/usr/bin/env python3
+"""Removes one defence of the client after the other, and has the simulation look for it.
+
+Each is put back at once. A defence whose removal 2,000 seeds do not find is reported, and the script fails.
+Usage: mutants.py [NAME...], in the package's folder, with no changes in Sources that are not committed.
+"""
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+
+CORE = "Sources/PusherClient/Core/"
+
+# What is defended against, the file, the text that does it, and the text in its place.
+MUTANTS = [
+    ("a late close of an old socket", CORE + "ConnectionStateMachine+Loss.swift",
+     "guard currentAttempt == id else { return false }\n        if case .disconnecting",
+     "guard currentAttempt != nil else { return false }\n        if case .disconnecting"),
+    ("a server that does not answer pings", CORE + "LivenessStateMachine.swift",
+     "state = .stopped\n            return .dead(after: timeout)",
+     "listen(since: now, for: timeout, into: &effects)\n            return .alive"),
+    ("members of yesterday", CORE + "PresenceRoster.swift",
+     "        places = [:]\n        isCurrent = true", "        isCurrent = true"),
+    ("members while the connection is lost", CORE + "PresenceRoster.swift",
+     "mutating func connectionLost() { isCurrent = false }", "mutating func connectionLost() {}"),
+    ("authorizations for a socket that is gone", CORE + "ClientStateMachine.swift",
+     "            authorizations.cancelAll(into: &effects)\n", ""),
+    ("an attempt that hangs", CORE + "ConnectionStateMachine+Loss.swift",
+     "return abandon(attempt.id, error, configuration, now: now, into: &effects)", "_ = error; return false"),
+    ("a server that sends clients away at once", CORE + "ConnectionStateMachine+Loss.swift",
+     "lifetime >= .seconds(1)", "lifetime >= .zero"),
+    ("a subscription that was given up while it was under way", CORE + "ClientStateMachine+SubscriptionAnswers.swift",
+     "            effects.append(.send(attempt, .unsubscribe(channel: name)))\n", "            _ = attempt\n"),
+    ("encrypted events that overtake each other", CORE + "DecryptionStateMachine.swift",
+     "guard phase == .open else {\n            held", "guard phase != .awaitingKey else {\n            held"),
+    ("a subscription that is never answered", CORE + "ClientStateMachine+Subscriptions.swift",
+     "            failSubscription(name, error, now: now, into: &effects)\n            // Where", "            _ = error\n            // Where"),
+    ("calls that wait for a channel that is unsubscribed", CORE + "ClientStateMachine+Subscriptions.swift",
+     "        failWaiters(of: name, .subscriptionFailed(error), into: &effects)\n        drop", "        _ = error\n        drop"),
+    ("callbacks after unsubscribe()", "Sources/PusherClient/Pusher+Channels.swift",
+     "        channel?.finish()\n    }\n\n    /// Ends the subscriptions", "        _ = channel\n    }\n\n    /// Ends the subscriptions"),
+    ("requests that nobody waits for", "Sources/PusherClient/Engine/ClientEngine+Authorizations.swift",
+     "        loopState.value.authorizations.cancel(authorization)\n", "        loopState.value.authorizations.answered(authorization)\n"),
+    ("events that overtake a change of state", "Sources/PusherClient/Engine/ClientEngine+Receiving.swift",
+     "guard !isDraining, pending.isEmpty else {", "guard !isDraining else {"),
+    ("a wait that goes on after disconnect()", CORE + "ConnectionStateMachine.swift",
+     "        case .waiting(let timer, _, _):\n            effects.append(.cancel(timer))\n        case .connected",
+     "        case .waiting:\n            break\n        case .connected"),
+]
+
+SWIFT = os.environ.get("SWIFT", "swift")
+FLAGS = os.environ.get("FLAGS", "").split()
+SEEDS = os.environ.get("SEEDS", "2000")
+
+
+def main():
+    wanted = sys.argv[1:]
+    missed = []
+    for name, path, old, new in MUTANTS:
+        if wanted and not any(word in name for word in wanted):
+            continue
+        result = try_mutant(pathlib.Path(path), old, new)
+        print(f"{result:>24}  {name}", flush=True)
+        if not result.startswith("found"):
+            missed.append(name)
+    sys.exit(1 if missed else 0)
+
+
+def try_mutant(file, old, new):
+    text = file.read_text()
+    if text.count(old) != 1:
+        return "does not fit any more"
+    try:
+        file.write_text(text.replace(old, new))
+        build = subprocess.run([SWIFT, "build", *FLAGS, "--product", "simulate"], capture_output=True, text=True)
+        if build.returncode:
+            print(build.stdout[-2000:], build.stderr[-2000:])
+            return "does not compile"
+        run = subprocess.run(
+            [".build/debug/simulate", "--seeds", SEEDS, "--no-shrinking"],
+            capture_output=True, text=True, env={**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"},
+        )
+        seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", run.stdout, re.MULTILINE)]
+        if seeds:
+            return f"found by seed {min(seeds)}"
+        return "NOT FOUND" if run.returncode == 0 else f"ended with {run.returncode}"
+    finally:
+        file.write_text(text)
+
+
+main()

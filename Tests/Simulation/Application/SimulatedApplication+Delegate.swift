@@ -1,0 +1,33 @@
+import Foundation
+import NIOConcurrencyHelpers
+import PusherClient
+
+/// What one client tells the application. A client that was dropped says farewell, to nobody.
+final class SimulatedDelegate: PusherDelegate {
+    private let application: SimulatedApplication
+
+    init(_ application: SimulatedApplication) { self.application = application }
+
+    private var state: NIOLockedValueBox<SimulatedApplication.State> { application.state }
+
+    func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
+        let known = state.withLockedValue { state in
+            defer { state.connectionState = new }
+            return state.connectionState
+        }
+        application.violations.check(old == known && old != new, "\(old) → \(new) is announced after \(known)")
+    }
+
+    func subscribedToChannel(name: String) { note(.subscribed, of: name) }
+
+    func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
+        note(.failed, of: name)
+        application.violations.check(error != nil, "\(name) failed without a reason")
+    }
+
+    func receivedError(error: PusherError) { state.withLockedValue { $0.errorCount += 1 } }
+
+    private func note(_ outcome: SimulatedApplication.Outcome, of name: String) {
+        state.withLockedValue { $0.outcomes[name] = outcome }
+    }
+}

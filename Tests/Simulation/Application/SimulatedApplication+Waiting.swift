@@ -1,0 +1,86 @@
+import NIOConcurrencyHelpers
+import PusherClient
+
+/// Tasks that wait.
+extension SimulatedApplication {
+    func await(_ awaited: Action.Awaited) {
+        guard let pusher else { return }
+        switch awaited {
+        case .connected:
+            begin { application in
+                guard application.pusher === pusher, !Task.isCancelled else { return }
+                application.state.withLockedValue { $0.wantsConnection = true }
+                try await pusher.connected()
+            }
+        case .disconnected:
+            begin { application in
+                guard application.pusher === pusher, !Task.isCancelled else { return }
+                application.state.withLockedValue { $0.wantsConnection = false }
+                await pusher.disconnected()
+            }
+        case .subscribed(let name):
+            guard let channel = channel(name) else { return }
+            begin { _ in try await channel.subscribed() }
+        case .signedIn:
+            begin { application in
+                guard application.pusher === pusher, !Task.isCancelled else { return }
+                application.setWantsSignIn(true)
+                try await pusher.signedIn()
+            }
+        case .scope(let name):
+            begin { application in await application.useChannel(name, of: pusher) }
+        }
+    }
+
+    func send(_ name: String) {
+        guard let channel = channel(name) else { return }
+        let number = ledger.nextNumber()
+        begin { _ in try await channel.send("client-note", data: ["n": number]) }
+    }
+
+    private func useChannel(_ name: String, of pusher: Pusher) async {
+        // Nobody may have dropped the client meanwhile.
+        guard self.pusher === pusher else { return }
+        let id = state.withLockedValue { state in
+            state.lastID += 1
+            state.scopes[name, default: []].insert(state.lastID)
+            return state.lastID
+        }
+        ledger.wants(name)
+        await pusher.withChannel(name) { _ in
+            _ = await FirstAnswer<Void>().value()
+            let isLast = state.withLockedValue { state in
+                guard state.scopes[name]?.remove(id) != nil else { return false }
+                return state.scopes[name]?.isEmpty == true && !state.held.contains(name)
+            }
+            if isLast { ledger.unsubscribed(name) }
+        }
+    }
+
+    /// Cancels one of the tasks, counted round.
+    func cancel(_ index: Int) {
+        let task = state.withLockedValue { state -> Task<Void, Never>? in
+            let ids = state.waits.keys.sorted()
+            return ids.isEmpty ? nil : state.waits[ids[index % ids.count]]
+        }
+        task?.cancel()
+    }
+
+    func cancelAll() {
+        for task in state.withLockedValue({ Array($0.waits.values) }) { task.cancel() }
+    }
+
+    private func begin(_ body: @escaping @Sendable (SimulatedApplication) async throws -> Void) {
+        let id = state.withLockedValue { state in
+            state.lastID += 1
+            return state.lastID
+        }
+        let task = Task { [weak self] in
+            guard let self else { return }
+            // How it ends is for others to look at: here it has to end at all.
+            try? await body(self)
+            state.withLockedValue { _ = $0.waits.removeValue(forKey: id) }
+        }
+        state.withLockedValue { $0.waits[id] = task }
+    }
+}

@@ -1,0 +1,20 @@
+import NIOConcurrencyHelpers
+
+/// What was found that must not be.
+final class Violations: Sendable {
+    private let texts = NIOLockedValueBox<[String]>([])
+
+    var all: [String] { texts.withLockedValue { $0 } }
+    var isEmpty: Bool { texts.withLockedValue { $0.isEmpty } }
+
+    func add(_ text: String) {
+        texts.withLockedValue { texts in
+            // The first ones say what went wrong, and those after them what came of it.
+            if texts.count < 20 { texts.append(text) }
+        }
+    }
+
+    func check(_ condition: Bool, _ text: @autoclosure () -> String) {
+        if !condition { add(text()) }
+    }
+}

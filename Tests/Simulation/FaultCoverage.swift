@@ -1,0 +1,88 @@
+import PusherClient
+
+/// How often each kind of fault was met in each state of the client.
+package struct FaultCoverage: Sendable {
+    package private(set) var counts: [String: [String: Int]] = [:]
+
+    package init() {}
+
+    package static let states = [
+        "initialized", "connecting", "connected", "unavailable", "waiting", "disconnecting", "disconnected", "refused",
+    ]
+
+    mutating func record(_ action: Action, in status: ConnectionStatus?) {
+        guard let status else { return }
+        counts[action.name, default: [:]][status.name, default: 0] += 1
+    }
+
+    package static func + (left: Self, right: Self) -> Self {
+        var sum = left
+        sum.counts.merge(right.counts) { $0.merging($1, uniquingKeysWith: +) }
+        return sum
+    }
+
+    /// The kinds that were never met in some state.
+    package var gaps: [String] {
+        counts.keys.sorted().flatMap { name in
+            Self.states.filter { counts[name]?[$0] == nil }.map { "\(name) while \($0)" }
+        }
+    }
+
+    /// A table, a kind in each row.
+    package var table: String {
+        let width = (counts.keys.map(\.count).max() ?? 0) + 2
+        func row(_ title: String, _ cells: [String]) -> String {
+            title.padded(to: width) + cells.map { $0.paddedLeft(to: 14) }.joined()
+        }
+        var rows = [row("", Self.states)]
+        for name in counts.keys.sorted() {
+            rows.append(row(name, Self.states.map { String(counts[name]?[$0] ?? 0) }))
+        }
+        return rows.joined(separator: "\n")
+    }
+}
+
+extension String {
+    fileprivate func padded(to width: Int) -> String { self + String(repeating: " ", count: max(0, width - count)) }
+    fileprivate func paddedLeft(to width: Int) -> String { String(repeating: " ", count: max(0, width - count)) + self }
+}
+
+extension ConnectionStatus {
+    fileprivate var name: String {
+        switch self {
+        case .initialized: "initialized"
+        case .connecting: "connecting"
+        case .connected: "connected"
+        case .unavailable: "unavailable"
+        case .waiting: "waiting"
+        case .refused: "refused"
+        case .disconnecting: "disconnecting"
+        case .disconnected: "disconnected"
+        }
+    }
+}
+
+extension Action {
+    /// The name of the kind: that of the case, and of what it brings where that is a fault of a kind of its own.
+    fileprivate var name: String {
+        switch self {
+        case .nextConnections(let outcome, _): "next connection " + Self.caseName(outcome)
+        case .failAuthorizations(let fault, _): "authorization " + Self.caseName(fault)
+        case .failSignIns(let fault, _): "sign-in " + Self.caseName(fault)
+        case .failConnections(let fault, _): "server " + Self.caseName(fault)
+        case .failSubscriptions(_, let fault?): "subscription " + Self.caseName(fault)
+        case .close(let code): "close " + Self.range(code)
+        case .error(let code, _): "error " + Self.range(code)
+        default: Self.caseName(self)
+        }
+    }
+
+    private static func caseName(_ value: some Any) -> String {
+        String(String(describing: value).prefix { $0 != "(" })
+    }
+
+    private static func range(_ code: Int?) -> String {
+        guard let code else { return "without a code" }
+        return code < 4000 ? "below 4000" : "\(code / 100)xx"
+    }
+}

@@ -1,0 +1,229 @@
+import PusherTestServer
+import TestSupport
+
+/// Makes up what happens, from a seed.
+///
+/// Each script has only some of the kinds of actions, more of some than of others: what needs several of a kind in a
+/// row would hardly ever come about where all are equally likely.
+struct ScriptWriter {
+    static let channels = [
+        "news", "cache-news", "private-room", "private-cache-room", "presence-room", "presence-cache-room",
+        "private-encrypted-room", "private-encrypted-cache-room",
+    ]
+    static let events = ["first", "second"]
+
+    private(set) var settings: Settings
+    private var generator: SeededGenerator
+    private var weights: [(Kind, Int)] = []
+    private var channels: [String] = []
+
+    init(seed: UInt64) {
+        generator = SeededGenerator(seed: seed)
+        settings = Settings(seed: seed)
+        settings.dialect = Int.random(in: 0..<Settings.dialects.count, using: &generator)
+        settings.useTLS = generator.oneIn(4)
+        settings.autoReconnect = !generator.oneIn(10)
+        settings.retryPolicy = draw([.default, .default, .fixed(milliseconds: 500), .limited(attempts: 4)])
+        settings.activityTimeout = draw([nil, 5, 30])
+        settings.serverPingInterval = draw([nil, nil, 20])
+        settings.authorization = draw(Settings.Authorization.allCases)
+        settings.authorizationsAtOnce = draw([1, 2, 16])
+        settings.heldEncryptedEvents = draw([2, 1_000])
+        settings.countsSubscriptions = generator.oneIn(4)
+        channels = Self.channels.filter { _ in !generator.oneIn(3) }
+        if channels.isEmpty { channels = ["news"] }
+        for kind in Kind.allCases {
+            let weight = kind.isCommon ? draw([4, 8, 16]) : draw([0, 0, 1, 1, 2, 4])
+            if weight > 0 { weights.append((kind, weight)) }
+        }
+    }
+
+    /// The actions of a script.
+    mutating func write(count: Int) -> [PlannedAction] {
+        var actions = [PlannedAction(.connect)]
+        while actions.count < count {
+            let action = action(drawKind())
+            actions.append(PlannedAction(action, isOnLoop: generator.oneIn(4), settles: !generator.oneIn(4)))
+            // A client that is left disconnected meets little.
+            if action.endsConnection, !generator.oneIn(3) {
+                if generator.oneIn(2) { actions.append(PlannedAction(.advance(milliseconds: 2_500))) }
+                actions.append(PlannedAction(.connect, settles: !generator.oneIn(4)))
+            }
+        }
+        return actions
+    }
+
+    // MARK: Kinds
+
+    private enum Kind: CaseIterable {
+        case connecting, subscribing, unsubscribing, binding, unbinding, sending, signingIn, waiting, pushing, dropping
+        case reacting, publishing, passing
+        case conditions, connectionFaults, losses, requestFaults
+        case closing, errors, restarts, keys, authorizationFaults, subscriptionFaults, serverFaults, silence, pings
+        case nonsense, members, suspending
+
+        /// Without these little happens at all.
+        var isCommon: Bool { self == .subscribing || self == .passing || self == .publishing || self == .binding }
+    }
+
+    private mutating func drawKind() -> Kind {
+        var number = Int.random(in: 0..<weights.reduce(0) { $0 + $1.1 }, using: &generator)
+        for (kind, weight) in weights {
+            number -= weight
+            if number < 0 { return kind }
+        }
+        return .passing
+    }
+
+    private mutating func action(_ kind: Kind) -> Action {
+        switch kind {
+        case .connecting: draw([.connect, .connect, .disconnect])
+        case .subscribing: draw([.subscribe(channel()), .subscribe(channel()), .resubscribe(channel())])
+        case .unsubscribing: generator.oneIn(8) ? .unsubscribeAll : .unsubscribe(channel())
+        case .binding:
+            draw([
+                .bind(channel(), event: event()), .bindToAll(event: event()), .read(channel(), event: event()),
+            ])
+        case .unbinding: draw([.unbind(number()), .stopReading(number())])
+        case .sending: draw([.trigger(channel()), .send(channel())])
+        case .signingIn: generator.oneIn(4) ? .signOut : .signIn
+        case .waiting: waiting()
+        case .pushing: draw([.checkConnection, .reconnectNow, .switchEndpoint])
+        case .dropping: generator.oneIn(4) ? .dropClient : .disconnect
+        case .reacting: .bindReacting(channel(), reaction())
+        case .publishing: .publish(channel(), event: draw(Self.events))
+        case .passing: .advance(milliseconds: draw([10, 100, 1_000, 1_000, 5_000, 20_000, 60_000]))
+        case .conditions, .connectionFaults, .losses, .requestFaults: networkAction(kind)
+        default: serverAction(kind)
+        }
+    }
+
+    private mutating func waiting() -> Action {
+        draw([
+            .await(.connected), .await(.disconnected), .await(.subscribed(channel())), .await(.signedIn),
+            .await(.scope("private-scope")), .await(.scope("scope")), .cancel(number()), .cancel(number()),
+        ])
+    }
+
+    private mutating func reaction() -> Action.Reaction {
+        draw([
+            .unbindItself, .unsubscribe(channel()), .subscribe(channel()), .resubscribe(channel()), .disconnect,
+            .connect, .reconnect, .trigger(channel()), .unsubscribeAll,
+        ])
+    }
+
+    private mutating func networkAction(_ kind: Kind) -> Action {
+        switch kind {
+        case .conditions:
+            draw([
+                .latency(milliseconds: 0...0), .latency(milliseconds: 10...50), .latency(milliseconds: 0...3_000),
+                .cutIntoPieces(upTo: nil), .cutIntoPieces(upTo: 1), .cutIntoPieces(upTo: 60), .fragment(upTo: 1),
+                .fragment(upTo: 4),
+            ])
+        case .connectionFaults:
+            .nextConnections(
+                draw([
+                    .slow(milliseconds: 3_000), .slow(milliseconds: 20_000), .refused, .unresolvable, .untrusted,
+                    .rejected(status: 503), .rejected(status: 404), .silent,
+                ]),
+                count: draw([1, 1, 2, 5])
+            )
+        case .losses:
+            draw([
+                .cut(heardAfter: 0), .cut(heardAfter: 2_000), .goDeaf(toClient: true, toServer: true),
+                .goDeaf(toClient: true, toServer: false), .goDeaf(toClient: false, toServer: true),
+            ])
+        default: .failRequests(generator.oneIn(2))
+        }
+    }
+
+    // MARK: Choices
+
+    private mutating func draw<Element>(_ elements: [Element]) -> Element {
+        elements[Int.random(in: elements.indices, using: &generator)]
+    }
+
+    private mutating func channel() -> String { draw(channels) }
+    private mutating func event() -> String? { draw([nil, "first", "second"]) }
+    private mutating func number() -> Int { Int.random(in: 0..<1_000, using: &generator) }
+}
+
+extension Action {
+    fileprivate var endsConnection: Bool {
+        switch self {
+        case .disconnect, .dropClient, .await(.disconnected): true
+        default: false
+        }
+    }
+}
+
+/// What the server does.
+extension ScriptWriter {
+    private mutating func serverAction(_ kind: Kind) -> Action {
+        switch kind {
+        case .closing: .close(code: closeCode())
+        case .errors: .error(code: draw([nil, closeCode(), 4301]), message: draw(["no", "no \(channel())"]))
+        case .restarts: draw([.restart(refusing: draw([0, 1, 3])), .dropConnections])
+        case .keys: generator.oneIn(2) ? .rotateKey : .publishUnreadable(encryptedChannel())
+        case .authorizationFaults: draw([authorizationFault(), authorizationFault(), signInFault()])
+        case .subscriptionFaults: .failSubscriptions(channel(), subscriptionFault())
+        case .serverFaults: .failConnections(connectionFault(), count: draw([1, 1, 3]))
+        case .silence:
+            draw([.goSilent, .speakAgain, .speakAgain, .delayMessages(milliseconds: draw([0, 0, 500, 8_000]))])
+        case .pings: draw([.ping, .webSocketPing, .announceActivityTimeout(seconds: draw([nil, 1, 10, 120]))])
+        case .nonsense: nonsense()
+        case .members: draw([.memberJoins(presenceChannel()), .memberLeaves(presenceChannel()), .terminateUser])
+        case .suspending: .suspend(seconds: draw([1, 30, 300, 4_000]))
+        default: .forgetCache
+        }
+    }
+
+    private mutating func closeCode() -> Int? {
+        draw([nil, 1000, 1001, 1006, 1011, Int.random(in: 4000...4399, using: &generator), 4200, 4201, 4100, 4009])
+    }
+
+    private mutating func encryptedChannel() -> String {
+        draw(["private-encrypted-room", "private-encrypted-cache-room"])
+    }
+
+    private mutating func presenceChannel() -> String { draw(["presence-room", "presence-cache-room"]) }
+
+    private mutating func fault() -> PusherTestServer.AuthorizationFault {
+        draw([
+            .status(403), .status(503), .status(429, headers: [.init(name: "Retry-After", value: "3")]), .body("no"),
+            .body(#"{"auth":7}"#), .delayed(.seconds(3)), .delayed(.seconds(12)), .unanswered, .dropped,
+            .wrongSignature, .wrongSharedSecret,
+        ])
+    }
+
+    private mutating func authorizationFault() -> Action { .failAuthorizations(fault(), count: draw([1, 1, 4])) }
+    private mutating func signInFault() -> Action { .failSignIns(fault(), count: draw([1, 1, 4])) }
+
+    private mutating func subscriptionFault() -> PusherTestServer.SubscriptionFault? {
+        draw([
+            nil, nil, .unanswered, .error(code: nil, message: "no"), .error(code: 4009, message: "no \(channel())"),
+            .subscriptionError(message: "no"), .subscriptionError(message: "later", status: 503),
+        ])
+    }
+
+    private mutating func connectionFault() -> PusherTestServer.ConnectionFault {
+        draw([
+            .refused(status: 503), .stalled, .dropped, .silent, .closed(code: closeCode()),
+            .closedAfterHandshake(code: closeCode()), .error(code: closeCode(), message: "no"), .firstMessage("{}"),
+        ])
+    }
+
+    private mutating func nonsense() -> Action {
+        let name = channel()
+        return draw([
+            .say("nonsense"), .say("{}"), .say(#"{"event":7}"#), .sayBinary, .sayBytes([0xFF, 0xFF]),
+            .say(#"{"event":"pusher_internal:member_added","channel":"\#(name)","data":"{\"user_id\":\"ghost\"}"}"#),
+            .say(#"{"event":"pusher_internal:member_removed","channel":"\#(name)","data":"{\"user_id\":\"me\"}"}"#),
+            .say(#"{"event":"pusher_internal:subscription_succeeded","channel":"\#(name)","data":"{}"}"#),
+            .say(#"{"event":"pusher:subscription_error","channel":"\#(name)","data":{"status":500}}"#),
+            .say(#"{"event":"pusher:connection_established","data":"{\"socket_id\":\"9.9\"}"}"#),
+            .say(#"{"event":"pusher:signin_success","data":"{\"user_data\":\"{\\\"id\\\":\\\"me\\\"}\"}"}"#),
+            .say(#"{"event":"pusher:pong","data":"{}"}"#), .forgetCache,
+        ])
+    }
+}

@@ -1,0 +1,110 @@
+import PusherClient
+
+/// One run of a simulated world: a script, and what came of it.
+package struct Simulation: Sendable {
+    package let settings: Settings
+    package private(set) var actions: [PlannedAction]
+
+    /// The script that a seed makes up.
+    package init(seed: UInt64, actionCount: Int = 220) {
+        var writer = ScriptWriter(seed: seed)
+        settings = writer.settings
+        actions = writer.write(count: actionCount)
+    }
+
+    /// A script that was written down.
+    package init(_ settings: Settings, _ actions: [PlannedAction]) {
+        self.settings = settings
+        self.actions = actions
+    }
+
+    /// What came of a run.
+    package struct Outcome: Sendable {
+        /// What was found that must not be; empty where all is well.
+        package var violations: [String] = []
+        /// The number of the action after which it was found; nil for the end.
+        package var actionIndex: Int?
+        package var coverage = FaultCoverage()
+    }
+
+    /// Runs it on the current thread.
+    package func run() -> Outcome {
+        CapturedTasks.capturing { tasks in
+            let world = SimulatedWorld(settings, tasks: tasks)
+            var outcome = Outcome()
+            world.settle()
+            for (index, action) in actions.enumerated() {
+                outcome.coverage.record(action.action, in: world.application.pusher?.connection.status)
+                world.perform(action)
+                if action.settles { world.checkInvariants() }
+                guard world.violations.isEmpty else {
+                    outcome.actionIndex = index
+                    break
+                }
+            }
+            if world.violations.isEmpty { world.end() }
+            outcome.violations = world.violations.all
+            world.abandon()
+            return outcome
+        }
+    }
+
+    /// The same with fewer actions: as few as still lead to a violation of the same kind. Nil where there is none.
+    package func shrunk() -> Simulation? {
+        let outcome = run()
+        guard let first = outcome.violations.first else { return nil }
+        var smallest = self
+        if let index = outcome.actionIndex { smallest.actions = Array(actions.prefix(index + 1)) }
+        let kind = Self.kind(of: first)
+        func stillFails(_ actions: [PlannedAction]) -> Bool {
+            Simulation(settings, actions).run().violations.first.map { Self.kind(of: $0) } == kind
+        }
+        var size = max(1, smallest.actions.count / 2)
+        while true {
+            var hasShrunk = false
+            var start = 0
+            while start < smallest.actions.count {
+                var fewer = smallest.actions
+                fewer.removeSubrange(start..<min(start + size, fewer.count))
+                if stillFails(fewer) {
+                    smallest.actions = fewer
+                    hasShrunk = true
+                } else {
+                    start += size
+                }
+            }
+            if size == 1, !hasShrunk { break }
+            size = max(1, size / 2)
+        }
+        return smallest.simplified(stillFails)
+    }
+
+    /// Actions that need not be made on the loop, or without a pause, are not.
+    private func simplified(_ stillFails: ([PlannedAction]) -> Bool) -> Simulation {
+        var simplest = self
+        for index in actions.indices {
+            for simpler in [
+                PlannedAction(actions[index].action),
+                PlannedAction(actions[index].action, isOnLoop: actions[index].isOnLoop),
+                PlannedAction(actions[index].action, settles: actions[index].settles),
+            ] where simpler != simplest.actions[index] && simplest.actions[index] == actions[index] {
+                var candidate = simplest.actions
+                candidate[index] = simpler
+                if stillFails(candidate) { simplest.actions = candidate }
+            }
+        }
+        return simplest
+    }
+
+    /// The violation without what differs from run to run.
+    private static func kind(of violation: String) -> String {
+        String(violation.map { $0.isNumber ? "#" : $0 }.prefix(40))
+    }
+
+    /// For people, and for a test.
+    package var transcript: String {
+        var lines = ["settings: \(settings)"]
+        lines += actions.map { "\($0)" }
+        return lines.joined(separator: "\n")
+    }
+}

@@ -1,0 +1,40 @@
+import PusherClient
+import PusherProtocol
+
+/// Frames as a server sends them.
+enum Frame {
+    /// - Parameter fragments: In how many frames the message is sent.
+    static func encode(_ opcode: WebSocketOpcode, _ payload: [UInt8], fragments: Int = 1) -> [UInt8] {
+        var bytes: [UInt8] = []
+        let size = max(1, (payload.count + fragments - 1) / max(1, fragments))
+        var start = 0
+        repeat {
+            let end = min(payload.count, start + size)
+            let first: UInt8 = start == 0 ? opcode.rawValue : 0
+            bytes.append(end == payload.count ? 0x80 | first : first)
+            append(length: end - start, to: &bytes)
+            bytes += payload[start..<end]
+            start = end
+        } while start < payload.count
+        return bytes
+    }
+
+    static func close(_ code: Int?, _ reason: String) -> [UInt8] {
+        guard let code, let number = UInt16(exactly: code) else { return encode(.close, []) }
+        return encode(.close, [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] + reason.utf8.prefix(123))
+    }
+
+    private static func append(length: Int, to bytes: inout [UInt8]) {
+        switch length {
+        case ...125:
+            bytes.append(UInt8(length))
+        case ...Int(UInt16.max):
+            bytes += [126, UInt8(length >> 8), UInt8(truncatingIfNeeded: length)]
+        default:
+            bytes.append(127)
+            for shift in stride(from: 56, through: 0, by: -8) {
+                bytes.append(UInt8(truncatingIfNeeded: length >> shift))
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import PusherClient
+import PusherTestServer
+import TestSupport
+
+/// What lies between the client and the server: latency, losses, and bytes that are cut anywhere.
+final class SimulatedNetwork: Sendable {
+    /// How what is sent arrives.
+    struct Conditions: Hashable, Sendable {
+        /// In milliseconds. Whole tens, so that much arrives together.
+        var latency = 0...0
+        /// Of how many bytes pieces are at the most; nil for whole frames.
+        var pieceSize: Int?
+        /// In how many frames a message is sent at the most.
+        var fragments = 1
+    }
+
+    private struct State: Sendable {
+        var conditions = Conditions()
+        var generator: SeededGenerator
+        /// What becomes of the next attempts; those after them succeed.
+        var outcomes: [ConnectOutcome] = []
+        var connections: [SimulatedConnection] = []
+        var openCount = 0
+        var failsRequests = false
+        /// The client whose connections count. Those of its forerunner may still be about to end.
+        var client = 0
+    }
+
+    let loop: SimulatedEventLoop
+    let server: InMemoryServer
+    let observer: WireLedger
+    private let state: NIOLockedValueBox<State>
+
+    init(loop: SimulatedEventLoop, server: InMemoryServer, observer: WireLedger, seed: UInt64) {
+        self.loop = loop
+        self.server = server
+        self.observer = observer
+        state = NIOLockedValueBox(State(generator: SeededGenerator(seed: seed)))
+    }
+
+    // MARK: Connecting
+
+    func open(
+        _ request: TransportRequest,
+        by client: Int,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        let (outcome, connection) = state.withLockedValue { state in
+            state.openCount += 1
+            let connection = SimulatedConnection(client: client, network: self, receive: receive)
+            state.connections.removeAll { $0.isEnded && !$0.isSilent }
+            state.connections.append(connection)
+            return (state.outcomes.isEmpty ? nil : state.outcomes.removeFirst(), connection)
+        }
+        observer.opened(connection)
+        switch outcome {
+        case nil: connect(connection, request, after: .zero)
+        case .slow(let milliseconds): connect(connection, request, after: .milliseconds(milliseconds))
+        case .refused: connection.fail(after: .milliseconds(10), PusherClientError(.connectionFailed, "refused"))
+        case .unresolvable:
+            connection.fail(after: .milliseconds(20), PusherClientError(.nameResolutionFailed, "no such host"))
+        case .untrusted: connection.fail(after: .milliseconds(30), PusherClientError(.tlsFailed, "not trusted"))
+        case .rejected(let status):
+            connection.fail(after: .milliseconds(20), PusherClientError(.upgradeFailed, "HTTP \(status)"))
+        case .silent: connection.lose(toClient: true, toServer: true)
+        }
+        return connection
+    }
+
+    private func connect(_ connection: SimulatedConnection, _ request: TransportRequest, after delay: Duration) {
+        let message = PusherTestServer.Request(
+            target: request.path,
+            headers: request.headers.map { .init(name: $0.name, value: $0.value) }
+        )
+        let latency = TimeAmount(delay) + nextLatency()
+        loop.scheduleTask(in: latency) { [loop, server] in
+            guard !connection.isEnded, !connection.isClosing else { return }
+            connection.connect(server.open(message, on: loop) { connection.received($0) })
+        }
+    }
+
+    // MARK: Chance
+
+    func nextLatency() -> TimeAmount {
+        state.withLockedValue { state in
+            let range = state.conditions.latency
+            guard range.upperBound > 0 else { return .zero }
+            return .milliseconds(Int64(Int.random(in: range, using: &state.generator) / 10 * 10))
+        }
+    }
+
+    func nextFragments() -> Int {
+        state.withLockedValue { state in
+            state.conditions.fragments > 1 ? Int.random(in: 1...state.conditions.fragments, using: &state.generator) : 1
+        }
+    }
+
+    func cut(_ bytes: [UInt8]) -> [ArraySlice<UInt8>] {
+        state.withLockedValue { state in
+            guard let size = state.conditions.pieceSize else { return [bytes[...]] }
+            var pieces: [ArraySlice<UInt8>] = []
+            var start = 0
+            while start < bytes.count {
+                let end = min(bytes.count, start + Int.random(in: 1...max(1, size), using: &state.generator))
+                pieces.append(bytes[start..<end])
+                start = end
+            }
+            return pieces
+        }
+    }
+
+    // MARK: Faults
+
+    var conditions: Conditions {
+        get { state.withLockedValue { $0.conditions } }
+        set { state.withLockedValue { $0.conditions = newValue } }
+    }
+
+    /// The next attempts fare so.
+    func expect(_ outcome: ConnectOutcome, count: Int) {
+        state.withLockedValue { $0.outcomes += Array(repeating: outcome, count: count) }
+    }
+
+    var failsRequests: Bool {
+        get { state.withLockedValue { $0.failsRequests } }
+        set { state.withLockedValue { $0.failsRequests = newValue } }
+    }
+
+    /// The connection that the client made last, if it stands or is being made.
+    var current: SimulatedConnection? {
+        state.withLockedValue { state in
+            state.connections.last { $0.client == state.client }.flatMap { $0.isEnded ? nil : $0 }
+        }
+    }
+
+    /// What another client connects by, which takes the place of the one there was.
+    func makeTransport() -> SimulatedTransport {
+        state.withLockedValue { state in
+            state.client += 1
+            return SimulatedTransport(network: self, client: state.client)
+        }
+    }
+
+    var openCount: Int { state.withLockedValue { $0.openCount } }
+
+    /// Everything is in order from now on. What is silent remains so.
+    func heal() {
+        let connections = state.withLockedValue { state in
+            state.conditions = Conditions()
+            state.outcomes = []
+            state.failsRequests = false
+            return state.connections
+        }
+        for connection in connections { connection.tellServerOfEnd() }
+    }
+}
+
+/// One client's way into the network.
+struct SimulatedTransport: Transport {
+    let network: SimulatedNetwork
+    let client: Int
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        network.open(request, by: client, receive: receive)
+    }
+}

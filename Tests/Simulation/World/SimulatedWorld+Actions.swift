@@ -1,0 +1,185 @@
+import NIOCore
+import PusherClient
+import PusherTestServer
+
+/// Doing what a script says.
+extension SimulatedWorld {
+    func perform(_ planned: PlannedAction) {
+        if planned.isOnLoop {
+            loop.inside { perform(planned.action) }
+        } else {
+            perform(planned.action)
+        }
+        if planned.settles { settle() }
+    }
+
+    private func perform(_ action: Action) {
+        switch action {
+        case .connect, .disconnect, .subscribe, .unsubscribe, .unsubscribeAll, .resubscribe, .bind, .bindToAll,
+            .bindReacting, .unbind, .read, .stopReading, .trigger, .send, .signIn, .signOut, .await, .cancel,
+            .checkConnection, .reconnectNow, .switchEndpoint, .dropClient:
+            call(action)
+        case .latency, .cutIntoPieces, .fragment, .nextConnections, .cut, .goDeaf, .failRequests:
+            disturbNetwork(action)
+        case .close, .error, .dropConnections, .restart, .publish, .publishUnreadable, .rotateKey, .failAuthorizations,
+            .failSignIns, .failSubscriptions, .failConnections, .goSilent, .speakAgain, .delayMessages, .ping,
+            .webSocketPing, .say, .sayBytes, .sayBinary, .memberJoins, .memberLeaves, .forgetCache,
+            .announceActivityTimeout, .terminateUser:
+            command(action)
+        case .advance(let milliseconds):
+            pass(.milliseconds(milliseconds))
+        case .suspend(let seconds):
+            suspend(for: .seconds(seconds))
+        }
+    }
+
+    /// Nobody may try to connect again and again without a pause.
+    private func pass(_ duration: Duration) {
+        let before = network.openCount
+        advance(by: duration)
+        let count = network.openCount - before
+        let allowed = 20 + 3 * Int(duration.components.seconds)
+        violations.check(count <= allowed, "\(count) attempts to connect within \(duration)")
+    }
+
+    // MARK: The application
+
+    private func call(_ action: Action) {
+        switch action {
+        case .connect: application.connect()
+        case .disconnect: application.disconnect()
+        case .subscribe(let name): application.subscribe(name)
+        case .unsubscribe(let name): application.unsubscribe(name)
+        case .unsubscribeAll: application.unsubscribeAll()
+        case .resubscribe(let name): application.channel(name)?.resubscribe()
+        case .bind(let name, let event): application.bind(name, event: event)
+        case .bindToAll(let event): application.bind(nil, event: event)
+        case .bindReacting(let name, let reaction): application.bind(name, event: nil, reaction: reaction)
+        case .unbind(let index): application.unbind(index)
+        case .read(let name, let event): application.read(name, event: event)
+        case .stopReading(let index): application.stopReading(index)
+        case .trigger(let name): application.trigger(name)
+        case .send(let name): application.send(name)
+        case .signIn:
+            application.setWantsSignIn(true)
+            application.pusher?.signIn()
+        case .signOut:
+            application.setWantsSignIn(false)
+            application.pusher?.signOut()
+        case .await(let awaited): application.await(awaited)
+        case .cancel(let index): application.cancel(index)
+        case .checkConnection: application.pusher?.checkConnection()
+        case .reconnectNow: application.reconnectNow()
+        case .switchEndpoint: switchEndpoint()
+        case .dropClient:
+            application.dropClient()
+            makeClient()
+        default: break
+        }
+    }
+
+    private func switchEndpoint() {
+        let endpoint = PusherEndpoint(host: "second.test", path: "/second", useTLS: settings.useTLS)
+        do {
+            try application.pusher?.switchTo(endpoint: endpoint)
+        } catch {
+            violations.add("the other endpoint was refused: \(error)")
+        }
+    }
+
+    // MARK: The network
+
+    private func disturbNetwork(_ action: Action) {
+        switch action {
+        case .latency(let range): conditions.latency = range
+        case .cutIntoPieces(let size): conditions.pieceSize = size
+        case .fragment(let count): conditions.fragments = count
+        case .nextConnections(let outcome, let count): network.expect(outcome, count: count)
+        case .cut(let delay): network.current?.cut(clientHearsAfter: .milliseconds(delay))
+        case .goDeaf(let toClient, let toServer): network.current?.lose(toClient: toClient, toServer: toServer)
+        case .failRequests(let fails): network.failsRequests = fails
+        default: break
+        }
+    }
+
+    private var conditions: SimulatedNetwork.Conditions {
+        get { network.conditions }
+        set { network.conditions = newValue }
+    }
+
+    // MARK: The server
+
+    private func command(_ action: Action) {
+        let server = server.server
+        switch action {
+        case .close(let code): server.closeConnections(clients, code: code)
+        case .error(let code, let message):
+            let number = code.map { String($0) } ?? "null"
+            server.sendEvent("pusher:error", data: #"{"code":\#(number),"message":"\#(message)"}"#, to: clients)
+        case .dropConnections: server.dropConnections(clients)
+        case .restart(let refusing): restart(refusing: refusing)
+        case .publish(let channel, let event): publish(event, to: channel)
+        case .publishUnreadable(let channel):
+            let data = #"{"nonce":"AAAA","ciphertext":"AAAA"}"#
+            server.sendEvent("first", data: data, channel: channel, to: .subscribers(of: channel))
+        case .rotateKey:
+            // What signs with the secret in the application has the key there too.
+            if settings.authorization != .inline { server.rotateEncryptionKey() }
+        case .failAuthorizations(let fault, let count):
+            if fault == .wrongSignature { hasForgedSignatures = true }
+            server.failAuthorizations(count, with: fault)
+        case .failSignIns(let fault, let count): server.failUserAuthentications(count, with: fault)
+        case .failSubscriptions(let channel, let fault): server.failSubscriptions(to: channel, with: fault)
+        case .failConnections(let fault, let count): server.failConnections(count, with: fault)
+        case .goSilent:
+            // What the client says meanwhile is lost, and the connection is not.
+            isInconsistent = true
+            server.goSilent()
+        case .speakAgain: server.speakAgain()
+        case .delayMessages(let milliseconds): server.delayMessages(by: .milliseconds(milliseconds))
+        case .ping: server.sendPing()
+        case .webSocketPing: server.sendWebSocketPing([1, 2, 3])
+        case .say(let text):
+            isInconsistent = true
+            server.sendText(text, to: clients)
+        case .sayBytes(let bytes): server.sendRawBytes(bytes, to: clients)
+        case .sayBinary: server.sendBinary([0, 1, 2], to: clients)
+        case .memberJoins(let channel):
+            guard members.count < 5 else { return }
+            members.append(OtherMember("user-\(members.count)", on: channel, server: self.server, loop: loop))
+        case .memberLeaves(let channel):
+            guard let index = members.firstIndex(where: { $0.channel == channel }) else { return }
+            members.remove(at: index).leave()
+        case .forgetCache: server.forgetCachedEvents()
+        case .announceActivityTimeout(let seconds): server.setActivityTimeout(seconds)
+        case .terminateUser: server.terminateConnections(ofUser: "me")
+        default: break
+        }
+    }
+
+    /// Those of the client: other members are spared.
+    private var clients: PusherTestServer.Target {
+        // The latest is the client's, if it has one.
+        let others = Set(members.compactMap(\.socketID))
+        let own = server.server.connections.last { !others.contains($0.socketID) }
+        return .socket(own?.socketID ?? "none")
+    }
+
+    private func restart(refusing count: Int) {
+        network.expect(.refused, count: count)
+        for member in members { member.leave() }
+        members = []
+        server.server.forgetCachedEvents()
+        server.server.dropConnections()
+    }
+
+    func publish(_ event: String, to channel: String) {
+        let number = ledger.nextNumber()
+        do {
+            try server.server.publish(event: event, data: EventNumber.text(number), to: channel)
+            published[channel] = number
+        } catch {
+            violations.add("the server does not publish on \(channel): \(error)")
+        }
+    }
+}

@@ -1,0 +1,186 @@
+import NIOConcurrencyHelpers
+import PusherClient
+import PusherTestServer
+
+/// What must hold once nothing disturbs the client any more.
+extension SimulatedWorld {
+    /// All faults end; what the client has to find out by itself, for example a silent socket, stays as it is.
+    func heal() {
+        network.heal()
+        application.state.withLockedValue { $0.isReacting = false }
+        let server = server.server
+        server.acceptConnections()
+        server.acceptAuthorizations()
+        for name in ScriptWriter.channels { server.failSubscriptions(to: name, with: nil) }
+        server.speakAgain()
+        server.delayMessages(by: .zero)
+        server.setActivityTimeout(30)
+        if isInconsistent { server.dropConnections() }
+        settle()
+    }
+
+    /// From the end of all faults to the end of the client.
+    func end() {
+        heal()
+        let stages: [(String, () -> Void)] = [
+            ("left to itself", comeToRest), ("connected", connectAtLast), ("its channels", checkAllSubscribed),
+            ("its members", checkMembers), ("its events", checkEvents), ("its client events", checkClientEvents),
+            ("what it holds", checkNothingIsLeftOver), ("disconnected", disconnectAndReturn), ("dropped", dropAtLast),
+        ]
+        for (name, stage) in stages {
+            stage()
+            guard violations.isEmpty else { return violations.add("(at the end, \(name))") }
+        }
+    }
+
+    /// Long enough for every timer, and for the longest back-off.
+    private static let patience = Duration.seconds(600)
+
+    private func comeToRest() {
+        advance(by: Self.patience)
+        checkInvariants()
+        guard let pusher = application.pusher else { return }
+        let isWanted = application.state.withLockedValue { $0.wantsConnection }
+        switch (isWanted, pusher.connection.status) {
+        case (true, .connected), (true, .refused), (true, .disconnected(reason: .some)): break
+        case (false, .initialized), (false, .disconnected), (false, .refused): break
+        case (_, let status): violations.add("the client is stuck: \(status)")
+        }
+    }
+
+    private func connectAtLast() {
+        application.connect()
+        settle()
+        advance(by: .seconds(60))
+        guard let pusher = application.pusher else { return }
+        violations.check(
+            pusher.connection.connectionState == .connected,
+            "connect() does not connect: \(pusher.connection.status)"
+        )
+        checkInvariants()
+    }
+
+    /// Each is subscribed, or was said to have failed, and is subscribed when it is tried again.
+    private func checkAllSubscribed() {
+        guard let pusher = application.pusher else { return }
+        var failed: [String] = []
+        for subscription in pusher.engine.machine.wantedSubscriptions where !subscription.isSubscribed {
+            guard case .failed = subscription.phase else {
+                return violations.add("\(subscription.name) is stuck: \(subscription.phase)")
+            }
+            let outcome = application.state.withLockedValue { $0.outcomes[subscription.name] }
+            violations.check(outcome == .failed, "\(subscription.name) has failed, and nobody was told")
+            failed.append(subscription.name)
+        }
+        for name in failed { application.channel(name)?.resubscribe() }
+        if application.state.withLockedValue({ $0.wantsSignIn }) { pusher.signIn() }
+        advance(by: .seconds(60))
+        guard let connection = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
+        else { return violations.add("the server knows no connection \(pusher.connection.socketId ?? "")") }
+        let subscribed = Set(connection.subscribedChannels.filter { !$0.hasPrefix("#") })
+        violations.check(
+            subscribed == application.wanted,
+            "wanted are \(application.wanted.sorted()), and the server has \(connection.subscribedChannels.sorted())"
+        )
+        for name in application.wanted where application.channel(name)?.subscribed != true {
+            violations.add("\(name) is not subscribed")
+        }
+        checkSignIn(pusher, connection.userID)
+    }
+
+    private func checkSignIn(_ pusher: Pusher, _ userID: String?) {
+        let isWanted = application.state.withLockedValue { $0.wantsSignIn }
+        guard isWanted, Settings.dialects[settings.dialect].dialect.users.knowsSignIn else { return }
+        violations.check(
+            userID == "me" && pusher.user.userId == "me",
+            "the user is not signed in: \(pusher.user.userId ?? "nobody"), for the server \(userID ?? "nobody")"
+        )
+    }
+
+    private func checkMembers() {
+        for name in application.wanted {
+            guard let channel = application.channel(name) as? PusherPresenceChannel else { continue }
+            let own = Set(channel.members.map(\.userId))
+            let real = Set(server.server.members(of: name).map(\.userID))
+            violations.check(own == real, "the members of \(name) are \(real.sorted()), not \(own.sorted())")
+        }
+    }
+
+    private func checkEvents() {
+        ledger.state.withLockedValue { $0.trustsClaims = true }
+        let names = application.wanted.sorted()
+        let callbacks = names.map { ($0, application.bind($0, event: nil)) }
+        let readers = names.map { ($0, application.read($0, event: "first")) }
+        let general = application.bind(nil, event: "first")
+        settle()
+        for name in names { publish("first", to: name) }
+        advance(by: .seconds(30))
+        for (name, id) in callbacks + readers + names.map({ ($0, general) }) {
+            guard let id, let number = published[name] else { continue }
+            violations.check(
+                ledger.numbersReceived(by: id).contains(number),
+                "the event \(number) on \(name) did not come"
+            )
+        }
+    }
+
+    private func checkClientEvents() {
+        guard let pusher = application.pusher else { return }
+        for name in application.wanted.sorted() where Self.takesClientEvents(name) { application.trigger(name) }
+        advance(by: .seconds(60))
+        for (name, channel) in pusher.connection.channels.channels {
+            let unsent = channel.unsentEvents.count
+            violations.check(unsent == 0, "\(unsent) client events of \(name) are not sent")
+        }
+    }
+
+    private static func takesClientEvents(_ name: String) -> Bool {
+        !name.hasPrefix("private-encrypted-") && (name.hasPrefix("private-") || name.hasPrefix("presence-"))
+    }
+
+    private func checkNothingIsLeftOver() {
+        guard let pusher = application.pusher else { return }
+        // Only those are left that wait for what the last calls do not lead to.
+        application.cancelAll()
+        settle()
+        violations.check(application.waitCount == 0, "\(application.waitCount) calls never came back")
+        // Scopes end with their tasks, and with them their channels.
+        advance(by: .seconds(15))
+        checkInvariants()
+        let holdings = loop.inside { pusher.engine.holdings }
+        violations.check(holdings.timers.count == 1, "the timers \(holdings.timers) run")
+        violations.check(holdings.waiters == 0, "\(holdings.waiters) calls wait")
+        violations.check(holdings.authorizations == 0, "\(holdings.authorizations) authorizations go on")
+    }
+
+    private func disconnectAndReturn() {
+        guard let pusher = application.pusher else { return }
+        application.disconnect()
+        advance(by: .seconds(5))
+        checkInvariants()
+        let holdings = loop.inside { pusher.engine.holdings }
+        violations.check(
+            holdings.timers.isEmpty && holdings.sockets.isEmpty,
+            "after disconnect() there are \(holdings.timers) and \(holdings.sockets)"
+        )
+        guard settings.seed.isMultiple(of: 4) else { return }
+        application.connect()
+        advance(by: .seconds(60))
+        for name in application.wanted where application.channel(name)?.subscribed != true {
+            violations.add("\(name) is not subscribed again")
+        }
+    }
+
+    private func dropAtLast() {
+        weak let engine = application.pusher?.engine
+        application.dropClient()
+        settle()
+        for member in members { member.leave() }
+        members = []
+        network.heal()
+        advance(by: .seconds(40))
+        violations.check(engine == nil, "the client is dropped, and its engine is left")
+        violations.check(application.waitCount == 0, "\(application.waitCount) tasks are left")
+        violations.check(server.server.connections.isEmpty, "\(server.server.connections.count) connections are left")
+    }
+}
