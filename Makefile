@@ -6,7 +6,8 @@ FLAGS ?=
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench bench-check
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench
+.PHONY: bench-check simulate simulate-mutants
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -16,6 +17,8 @@ help:
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
+	@echo "make simulate                the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1"
+	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one after the other"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
@@ -69,6 +72,18 @@ ADDRESS_SANITIZER = -c release --sanitize=address --scratch-path .build-address-
 check-decoder: setup
 	$(SWIFT) build $(FLAGS) $(ADDRESS_SANITIZER) --product decoder-check
 	ASAN_OPTIONS=malloc_context_size=3 .build-address-sanitizer/release/decoder-check
+
+# Without deterministic hashing, sets are gone through in another order each time, and a seed would not say it all.
+SEEDS ?= 2000
+FIRST ?= 1
+SIMULATION = $(if $(RELEASE),-c release --scratch-path .build-simulation)
+simulate: setup
+	$(SWIFT) build $(FLAGS) $(SIMULATION) --product simulate
+	SWIFT_DETERMINISTIC_HASHING=1 $$($(SWIFT) build $(FLAGS) $(SIMULATION) --show-bin-path)/simulate \
+		--first $(FIRST) --seeds $(SEEDS)
+
+simulate-mutants: setup
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Simulate/mutants.py
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh

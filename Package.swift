@@ -220,6 +220,7 @@ let package = Package(
             dependencies: [
                 "PusherClient",
                 "PusherProtocol",
+                "Simulation",
                 "PusherTestServer",
                 "PusherEncryption",
                 "TestSupport",

@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import PusherClient
 
 /// One run of a simulated world: a script, and what came of it.
@@ -25,6 +26,10 @@ package struct Simulation: Sendable {
         /// The number of the action after which it was found; nil for the end.
         package var actionIndex: Int?
         package var coverage = FaultCoverage()
+        /// Differs where anything that went over the wire, or its time, did.
+        package var digest: UInt64 = 0
+        /// How many messages went over the wire.
+        package var messageCount = 0
     }
 
     /// Runs it on the current thread.
@@ -44,6 +49,7 @@ package struct Simulation: Sendable {
             }
             if world.violations.isEmpty { world.end() }
             outcome.violations = world.violations.all
+            (outcome.digest, outcome.messageCount) = world.ledger.state.withLockedValue { ($0.digest, $0.messageCount) }
             world.abandon()
             return outcome
         }
@@ -101,10 +107,27 @@ package struct Simulation: Sendable {
         String(violation.map { $0.isNumber ? "#" : $0 }.prefix(40))
     }
 
-    /// For people, and for a test.
+    /// For people, and for a test: Swift that makes the same simulation.
     package var transcript: String {
-        var lines = ["settings: \(settings)"]
-        lines += actions.map { "\($0)" }
-        return lines.joined(separator: "\n")
+        var lines = ["Simulation(", "    \(Self.code(settings)),", "    ["]
+        for planned in actions {
+            let isOnLoop = planned.isOnLoop ? ", isOnLoop: true" : ""
+            let settles = planned.settles ? "" : ", settles: false"
+            lines.append("        .init(.\(Self.code(planned.action))\(isOnLoop)\(settles)),")
+        }
+        return (lines + ["    ]", ")"]).joined(separator: "\n")
+    }
+
+    /// Values print as they are written, but for the names of the types that cases belong to.
+    private static func code(_ value: some Any) -> String {
+        var text = String(describing: value)
+        for type in ["Settings.Retry", "Settings.Authorization", "Action.Reaction", "Action.Awaited", "ConnectOutcome"]
+        {
+            text = text.replacing("Simulation.\(type)", with: "")
+        }
+        for type in ["AuthorizationFault", "SubscriptionFault", "ConnectionFault"] {
+            text = text.replacing("PusherTestServer.PusherTestServer.\(type)", with: "")
+        }
+        return text.replacing("PusherTestServer.PusherTestServer.Request.Header", with: ".init")
     }
 }

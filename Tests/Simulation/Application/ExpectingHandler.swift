@@ -131,6 +131,7 @@ extension WireLedger {
     func unsubscribed(_ channel: String) {
         state.withLockedValue { state in
             state.wanted.remove(channel)
+            state.accounts.forgetEncrypted(on: channel)
             state.confirmed.remove(channel)
             state.confirmedInRead.remove(channel)
             for id in state.handlers.keys {

@@ -25,6 +25,10 @@ final class SimulatedDelegate: PusherDelegate {
         application.violations.check(error != nil, "\(name) failed without a reason")
     }
 
+    func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {
+        application.ledger.state.withLockedValue { $0.accounts.settledEncrypted(on: channelName) }
+    }
+
     func receivedError(error: PusherError) { state.withLockedValue { $0.errorCount += 1 } }
 
     private func note(_ outcome: SimulatedApplication.Outcome, of name: String) {

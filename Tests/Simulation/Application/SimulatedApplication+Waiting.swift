@@ -34,8 +34,16 @@ extension SimulatedApplication {
 
     func send(_ name: String) {
         guard let channel = channel(name) else { return }
-        let number = ledger.nextNumber()
-        begin { _ in try await channel.send("client-note", data: ["n": number]) }
+        begin { application in
+            let ledger = application.ledger
+            let number = ledger.nextNumber()
+            try await channel.send("client-note", data: ["n": number])
+            let isSent = ledger.state.withLockedValue { state in
+                state.accounts.awaited += 1
+                return state.accounts.hasSent(number)
+            }
+            application.violations.check(isSent, "the client event \(number) is said to be sent, and is not")
+        }
     }
 
     private func useChannel(_ name: String, of pusher: Pusher) async {

@@ -15,8 +15,13 @@ final class SimulatedApplication: Sendable {
         /// The tasks that subscribe to a channel for as long as they last.
         var scopes: [String: Set<Int>] = [:]
         var lastID = 0
+        /// The callback that is called with everything.
+        var witness: Int?
         var bindings: [Binding] = []
         var readers: [Reader] = []
+        /// They read on for as long as the client lives.
+        var followers: [Reader] = []
+        var followed: [String: Followed] = [:]
         /// Tasks that wait for something.
         var waits: [Int: Task<Void, Never>] = [:]
         var connectionState = ConnectionState.disconnected
@@ -38,6 +43,12 @@ final class SimulatedApplication: Sendable {
         var id: Int
         var channel: String?
         var task: Task<Void, Never>
+    }
+
+    /// A presence channel, and who is said to be on it.
+    struct Followed: Sendable {
+        var channel: ObjectIdentifier
+        var members = FollowedMembers()
     }
 
     enum Outcome: Sendable {
@@ -90,7 +101,13 @@ final class SimulatedApplication: Sendable {
             state.lastStatus = nil
         }
         let statuses = pusher.statuses
-        let id = nextID()
+        let errors = pusher.errors
+        let reports = Task { [weak self, weak pusher] in
+            for await error in errors where pusher != nil && error.isAboutClientEvent {
+                self?.ledger.state.withLockedValue { $0.accounts.reported += 1 }
+            }
+        }
+        let (id, reportsID) = (nextID(), nextID())
         let task = Task { [weak self, weak pusher] in
             for await status in statuses {
                 // What is said in farewell is not about the client that there is now.
@@ -98,12 +115,33 @@ final class SimulatedApplication: Sendable {
                 self?.state.withLockedValue { $0.lastStatus = status }
             }
         }
-        state.withLockedValue { $0.readers.append(Reader(id: id, channel: nil, task: task)) }
+        state.withLockedValue { state in
+            state.followers = [
+                Reader(id: id, channel: nil, task: task), Reader(id: reportsID, channel: nil, task: reports),
+            ]
+        }
+        bindWitness(pusher)
+    }
+
+    /// One callback is called with everything.
+    private func bindWitness(_ pusher: Pusher) {
+        let id = nextID()
+        let ledger = ledger
+        ledger.add(ExpectingHandler(channel: nil, event: nil, isSequence: false), id: id)
+        pusher.bind { event in
+            let number = EventNumber.read(event.data)
+            if number != nil, let channel = event.channelName {
+                ledger.state.withLockedValue { $0.accounts.settledEncrypted(on: channel) }
+            }
+            ledger.received(number, on: event.channelName, by: id)
+        }
+        state.withLockedValue { $0.witness = id }
     }
 
     /// Lets go of the client, and of everything that has to do with it.
     func dropClient() {
-        let (bindings, readers) = state.withLockedValue { ($0.bindings, $0.readers) }
+        let (bindings, readers, witness) = state.withLockedValue { ($0.bindings, $0.readers, $0.witness) }
+        if let witness { ledger.setStage(.dropped, of: witness) }
         // Tasks that wait hold the client for a moment longer.
         for binding in bindings { ledger.setStage(.dropped, of: binding.id) }
         for reader in readers { ledger.setStage(.dropped, of: reader.id) }
@@ -116,6 +154,8 @@ final class SimulatedApplication: Sendable {
             state.scopes = [:]
             state.bindings = []
             state.readers = []
+            state.followers = []
+            state.followed = [:]
             state.outcomes = [:]
             state.wantsConnection = false
             state.wantsSignIn = false
@@ -150,7 +190,7 @@ final class SimulatedApplication: Sendable {
     func subscribe(_ name: String) {
         _ = state.withLockedValue { $0.held.insert(name) }
         ledger.wants(name)
-        pusher?.subscribe(name)
+        follow(pusher?.subscribe(name))
     }
 
     func unsubscribe(_ name: String) {
@@ -166,11 +206,38 @@ final class SimulatedApplication: Sendable {
         for name in names { ledger.unsubscribed(name) }
     }
 
+    /// Follows the members of a presence channel from its first subscription on.
+    func follow(_ channel: PusherChannel?) {
+        guard let channel = channel as? PusherPresenceChannel else { return }
+        let name = channel.name
+        let isNew = state.withLockedValue { state in
+            guard state.followed[name]?.channel != ObjectIdentifier(channel) else { return false }
+            state.followed[name] = Followed(channel: ObjectIdentifier(channel))
+            return true
+        }
+        guard isNew else { return }
+        let memberships = channel.memberships
+        let identity = ObjectIdentifier(channel)
+        let task = Task { [weak self] in
+            for await change in memberships { self?.follow(change, name, identity) }
+        }
+        let id = nextID()
+        state.withLockedValue { $0.followers.append(Reader(id: id, channel: name, task: task)) }
+    }
+
+    private func follow(_ change: MembershipChange, _ name: String, _ channel: ObjectIdentifier) {
+        let problem = state.withLockedValue { state in
+            state.followed[name]?.channel == channel ? state.followed[name]?.members.apply(change) : nil
+        }
+        if let problem { violations.add("\(name): \(problem)") }
+    }
+
     private func forget(_ isMeant: (String) -> Bool) {
         state.withLockedValue { state in
             state.held = state.held.filter { !isMeant($0) }
             state.scopes = state.scopes.filter { !isMeant($0.key) }
             state.outcomes = state.outcomes.filter { !isMeant($0.key) }
+            state.followed = state.followed.filter { !isMeant($0.key) }
             state.bindings.removeAll { $0.channel.map(isMeant) ?? false }
         }
     }
@@ -276,9 +343,7 @@ final class SimulatedApplication: Sendable {
 
     func stopReading(_ index: Int) {
         let reader = state.withLockedValue { state -> Reader? in
-            // The first one reads the statuses.
-            guard state.readers.count > 1 else { return nil }
-            return state.readers.remove(at: 1 + index % (state.readers.count - 1))
+            state.readers.isEmpty ? nil : state.readers.remove(at: index % state.readers.count)
         }
         guard let reader else { return }
         ledger.setStage(.dropped, of: reader.id)
@@ -288,6 +353,15 @@ final class SimulatedApplication: Sendable {
     // MARK: Sending
 
     func trigger(_ name: String) {
-        channel(name)?.trigger(eventName: "client-note", data: EventNumber.text(ledger.nextNumber()))
+        guard let channel = channel(name) else { return }
+        ledger.state.withLockedValue { $0.accounts.triggered += 1 }
+        channel.trigger(eventName: "client-note", data: ["n": ledger.nextNumber()])
+    }
+}
+
+extension PusherClientError {
+    /// Whether it says that a client event was not sent.
+    fileprivate var isAboutClientEvent: Bool {
+        message.contains("client event") || code == .clientEventsNotAllowed
     }
 }

@@ -34,6 +34,10 @@ final class WireLedger: Sendable {
         var trustsClaims = false
         var handlers: [Int: ExpectingHandler] = [:]
         var eventCount = 0
+        var accounts = Accounts()
+        /// Of everything that went over the wire.
+        var digest: UInt64 = 0xCBF2_9CE4_8422_2325
+        var messageCount = 0
     }
 
     let state = NIOLockedValueBox(State())
@@ -84,6 +88,7 @@ final class WireLedger: Sendable {
             state.begin(nil)
             state.client = client
             state.claims = claims
+            state.accounts = Accounts()
             state.wanted = []
         }
     }
@@ -96,6 +101,7 @@ final class WireLedger: Sendable {
         }
         let now = loop.now
         let problem = state.withLockedValue { state -> String? in
+            state.note(envelope, now)
             guard state.client == connection.client else { return nil }
             guard state.current == ObjectIdentifier(connection) else {
                 return "\(envelope.event) is sent on a socket of the past"
@@ -111,7 +117,8 @@ final class WireLedger: Sendable {
     func willReceive(_ message: ByteBuffer, on connection: SimulatedConnection) {
         guard let envelope = try? Envelope(decoding: Array(message.readableBytesView).span) else { return }
         let claims = state.withLockedValue { state in
-            state.current == ObjectIdentifier(connection) ? state.claims : nil
+            state.note(envelope, loop.now)
+            return state.current == ObjectIdentifier(connection) ? state.claims : nil
         }
         guard let claims else { return }
         let isConnected = claims.isConnected()
@@ -123,6 +130,14 @@ final class WireLedger: Sendable {
 }
 
 extension WireLedger.State {
+    /// Not of the data, some of which is encrypted with what chance brings.
+    fileprivate mutating func note(_ envelope: Envelope, _ time: NIODeadline) {
+        messageCount += 1
+        for byte in "\(time.uptimeNanoseconds) \(envelope.event) \(envelope.channel ?? "")".utf8 {
+            digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3
+        }
+    }
+
     fileprivate mutating func begin(_ connection: ObjectIdentifier?) {
         current = connection
         isEstablished = false
@@ -135,6 +150,10 @@ extension WireLedger.State {
 
     /// What is wrong with it, if something is.
     fileprivate mutating func sent(_ envelope: Envelope, now: NIODeadline) -> String? {
+        if EventName.isClientEvent(envelope.event), let channel = envelope.channel {
+            let number = envelope.data.value?["n"]?.integer
+            return number.flatMap { accounts.sent($0, on: channel) }
+        }
         guard let channel = envelope.data.value?["channel"]?.string else { return nil }
         switch envelope.event {
         case EventName.subscribe:
@@ -186,6 +205,7 @@ extension WireLedger.State {
         let isEncrypted = ChannelKind(ofChannelNamed: channel).base == .privateEncrypted
         let number = isEncrypted ? nil : EventNumber.read(envelope.data.text)
         guard isEncrypted || number != nil else { return }
+        if isEncrypted, isDue { accounts.expectEncrypted(on: channel) }
         for id in handlers.keys where handlers[id]?.wants(envelope.event, on: channel) == true {
             handlers[id]?.expect(number, on: channel, isDue: isDue)
         }

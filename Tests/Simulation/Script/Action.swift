@@ -123,9 +123,3 @@ package struct PlannedAction: Hashable, Sendable {
         self.settles = settles
     }
 }
-
-extension PlannedAction: CustomStringConvertible {
-    package var description: String {
-        "\(action)" + (isOnLoop ? ", on the loop" : "") + (settles ? "" : ", and at once")
-    }
-}

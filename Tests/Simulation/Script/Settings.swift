@@ -5,18 +5,18 @@ package struct Settings: Hashable, Sendable {
     /// For what chance decides while the world runs.
     package var seed: UInt64
     /// Which of ``dialects`` the server speaks.
-    package var dialect = 0
-    package var useTLS = false
-    package var autoReconnect = true
-    package var retryPolicy = Retry.default
+    package var dialect: Int
+    package var useTLS: Bool
+    package var autoReconnect: Bool
+    package var retryPolicy: Retry
     /// In seconds.
     package var activityTimeout: Double?
     /// In seconds; nil for a server that never asks.
     package var serverPingInterval: Int?
-    package var authorization = Authorization.endpoint
-    package var authorizationsAtOnce = 16
-    package var heldEncryptedEvents = 1_000
-    package var countsSubscriptions = false
+    package var authorization: Authorization
+    package var authorizationsAtOnce: Int
+    package var heldEncryptedEvents: Int
+    package var countsSubscriptions: Bool
 
     package enum Retry: Hashable, Sendable {
         /// Exponential with full jitter.
@@ -37,7 +37,31 @@ package struct Settings: Hashable, Sendable {
         case function
     }
 
-    package init(seed: UInt64) { self.seed = seed }
+    package init(
+        seed: UInt64,
+        dialect: Int = 0,
+        useTLS: Bool = false,
+        autoReconnect: Bool = true,
+        retryPolicy: Retry = .default,
+        activityTimeout: Double? = nil,
+        serverPingInterval: Int? = nil,
+        authorization: Authorization = .endpoint,
+        authorizationsAtOnce: Int = 16,
+        heldEncryptedEvents: Int = 1_000,
+        countsSubscriptions: Bool = false
+    ) {
+        self.seed = seed
+        self.dialect = dialect
+        self.useTLS = useTLS
+        self.autoReconnect = autoReconnect
+        self.retryPolicy = retryPolicy
+        self.activityTimeout = activityTimeout
+        self.serverPingInterval = serverPingInterval
+        self.authorization = authorization
+        self.authorizationsAtOnce = authorizationsAtOnce
+        self.heldEncryptedEvents = heldEncryptedEvents
+        self.countsSubscriptions = countsSubscriptions
+    }
 
     package static let dialects: [(name: String, dialect: PusherTestServer.Dialect)] = [
         ("pusher", .pusher), ("soketi", .soketi), ("reverb", .reverb), ("pylon", .pylon), ("ipe", .ipe),

@@ -132,6 +132,10 @@ extension SimulatedWorld {
             let unsent = channel.unsentEvents.count
             violations.check(unsent == 0, "\(unsent) client events of \(name) are not sent")
         }
+        let accounts = ledger.state.withLockedValue { $0.accounts }
+        for problem in [accounts.missing(queued: 0), accounts.missingEncrypted] {
+            if let problem { violations.add(problem) }
+        }
     }
 
     private static func takesClientEvents(_ name: String) -> Bool {

@@ -51,6 +51,19 @@ extension SimulatedWorld {
         )
     }
 
+    /// Whoever follows the changes has the same members.
+    private func checkFollowed(_ subscription: SubscriptionStateMachine) {
+        guard subscription.isSubscribed, let roster = subscription.roster,
+            let followed = application.state.withLockedValue({ $0.followed[subscription.name] }),
+            application.channel(subscription.name).map(ObjectIdentifier.init) == followed.channel
+        else { return }
+        let (told, real) = (followed.members.ids, Set(roster.members.map(\.id)))
+        violations.check(
+            told == real,
+            "\(subscription.name) has the members \(real.sorted()), and told of \(told.sorted())"
+        )
+    }
+
     private func checkTimers(_ running: [TimerID.Purpose], _ state: ConnectionStateMachine.State) {
         let rules = TimerRules(state)
         if let problem = rules.problem(with: running) { violations.add(problem) }
@@ -65,6 +78,7 @@ extension SimulatedWorld {
             if machine.connectionState != .connected {
                 violations.check(!subscription.isSubscribed, "\(subscription.name) is subscribed without a connection")
             }
+            checkFollowed(subscription)
             guard let roster = subscription.roster else { continue }
             let ids = roster.members.map(\.id)
             violations.check(Set(ids).count == ids.count, "\(subscription.name) has a member twice: \(ids)")
