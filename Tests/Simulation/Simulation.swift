@@ -33,13 +33,17 @@ package struct Simulation: Sendable {
     }
 
     /// Runs it on the current thread.
-    package func run() -> Outcome {
+    ///
+    /// - Parameter hasCoverage: Whether the faults are counted, which takes its time.
+    package func run(hasCoverage: Bool = false) -> Outcome {
         CapturedTasks.capturing { tasks in
             let world = SimulatedWorld(settings, tasks: tasks)
             var outcome = Outcome()
             world.settle()
             for (index, action) in actions.enumerated() {
-                outcome.coverage.record(action.action, in: world.application.pusher?.connection.status)
+                if hasCoverage {
+                    outcome.coverage.record(action.action, in: world.application.pusher?.connection.status)
+                }
                 world.perform(action)
                 if action.settles { world.checkInvariants() }
                 guard world.violations.isEmpty else {

@@ -116,7 +116,11 @@ extension WireLedger {
     }
 
     func setStage(_ stage: ExpectingHandler.Stage, of id: Int) {
-        state.withLockedValue { $0.handlers[id]?.stage = stage }
+        state.withLockedValue { state in
+            state.handlers[id]?.stage = stage
+            // Nothing that comes to it is looked at any more.
+            if stage == .dropped { state.handlers[id] = nil }
+        }
     }
 
     func numbersReceived(by id: Int) -> Set<Int> {
@@ -150,7 +154,8 @@ extension WireLedger {
     /// Everything has happened that was due.
     func settled() {
         let missing = state.withLockedValue { state in
-            state.handlers.keys.sorted().flatMap { id in
+            defer { state.expecting = [] }
+            return state.expecting.sorted().flatMap { id in
                 (state.handlers[id]?.takeMissing() ?? []).map { "handler \(id): \($0) never came" }
             }
         }

@@ -33,6 +33,8 @@ final class WireLedger: Sendable {
         /// From now on what the client says of itself decides.
         var trustsClaims = false
         var handlers: [Int: ExpectingHandler] = [:]
+        /// Those that something may still have to come to.
+        var expecting: Set<Int> = []
         var eventCount = 0
         var accounts = Accounts()
         /// Of everything that went over the wire.
@@ -208,6 +210,7 @@ extension WireLedger.State {
         if isEncrypted, isDue { accounts.expectEncrypted(on: channel) }
         for id in handlers.keys where handlers[id]?.wants(envelope.event, on: channel) == true {
             handlers[id]?.expect(number, on: channel, isDue: isDue)
+            expecting.insert(id)
         }
     }
 }
