@@ -15,7 +15,7 @@ struct ServerErrorMessage {
     /// A server's text as it may be shown and logged: cut to a length that nobody minds, and without the signature that
     /// "Invalid signature: … but got …" repeats.
     static func presentable(_ text: String) -> String {
-        let text = String(text.prefix(1_000))
+        let text = text.prefix(fittingUTF8Bytes: 1_000)
         guard let range = text.range(of: "but got ") else { return text }
         return text[..<range.upperBound] + "…"
     }
@@ -52,7 +52,12 @@ struct ServerErrorMessage {
     var canRefuseSubscription: Bool { code == nil || code == 4009 }
 
     func clientError(_ kind: PusherClientError.Code = .serverError, channelName: String? = nil) -> PusherClientError {
-        PusherClientError(kind, message, serverCode: code, channelName: channelName)
+        PusherClientError(
+            kind,
+            message,
+            serverCode: code,
+            channelName: channelName?.prefix(fittingUTF8Bytes: ChannelName.maximumLength)
+        )
     }
 
     /// The longest channel name that stands in the message as a word of its own, of those that are asked for. Each word

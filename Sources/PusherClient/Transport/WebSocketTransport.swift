@@ -47,6 +47,7 @@ package struct WebSocketTransport: Transport {
         self.init(
             Options(
                 maximumMessageSize: options.limits.messageSize,
+                maximumUnwrittenBytes: options.limits.sendBufferSize,
                 closingTimeout: options.timeouts.clamped.closing,
                 tls: options.tls,
                 proxies: proxies
