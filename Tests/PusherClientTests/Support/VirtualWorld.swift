@@ -222,8 +222,3 @@ final class RecordingDelegate: PusherDelegate {
     }
     func receivedError(error: PusherError) { errors.append(error) }
 }
-
-extension Logger {
-    /// Writes nothing.
-    static var quiet: Logger { Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() } }
-}

@@ -124,14 +124,20 @@ struct EndpointAnswer {
         )
     }
 
-    /// With what is known of the answer, but for cookies: who has one may be the user.
+    /// Whoever has what stands in one of these may be the user, or their browser.
+    private static let secretHeaders: Set = [
+        "set-cookie", "set-cookie2", "authorization", "authentication-info", "location", "refresh", "x-csrf-token",
+        "x-xsrf-token",
+    ]
+
+    /// With what is known of the answer, but for what may be secret.
     func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
         AuthorizationError(
             kind,
             message,
             url: HTTPRequest.printable(url: url),
             httpStatus: status,
-            httpHeaders: response.headers.dictionary.filter { $0.key.lowercased() != "set-cookie" }
+            httpHeaders: response.headers.dictionary.filter { !Self.secretHeaders.contains($0.key.lowercased()) }
         )
     }
 }
