@@ -17,17 +17,16 @@ struct UnreadingServerTests {
             // Ends by an error, when the client has ended the connection.
             while true { try await peer.write(serverFrame(1, unwanted)) }
         } _: { port in
-            let pusher = Pusher(
-                key: "key",
-                options: PusherClientOptions(
-                    host: .host("127.0.0.1"),
-                    port: port,
-                    useTLS: false,
-                    retryPolicy: .delays([.seconds(3_600)]),
-                    limits: .init(sendBufferSize: 100_000),
-                    logger: .quiet
-                )
+            let options = PusherClientOptions(
+                host: .host("127.0.0.1"),
+                port: port,
+                useTLS: false,
+                retryPolicy: .delays([.seconds(3_600)]),
+                limits: .init(sendBufferSize: 100_000),
+                logger: .quiet
             )
+            #expect(WebSocketTransport(options, proxies: .direct).options.maximumUnwrittenBytes == 100_000)
+            let pusher = Pusher(key: "key", options: options)
             let statuses = pusher.statuses
             pusher.connect()
             let reason = await statuses.first { status in

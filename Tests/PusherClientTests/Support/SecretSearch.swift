@@ -17,15 +17,20 @@ enum SecretSearch {
         known.first { text.contains($0) } ?? (hasSignature(text) ? "a signature" : nil)
     }
 
-    /// Signatures are the only ones that have 64 hexadecimal digits in a row.
+    /// Nothing but signatures has 64 hexadecimal digits in a row, and not always the same few.
     private static func hasSignature(_ text: String) -> Bool {
         var count = 0
+        var digits: UInt64 = 0
         for byte in text.utf8 {
             switch byte {
-            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"): count += 1
-            default: count = 0
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "f"):
+                count += 1
+                digits |= 1 << UInt64(byte & 0x3F)
+            default:
+                count = 0
+                digits = 0
             }
-            if count == 64 { return true }
+            if count >= 64, digits.nonzeroBitCount > 8 { return true }
         }
         return false
     }
