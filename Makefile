@@ -6,7 +6,7 @@ FLAGS ?=
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench bench-check
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder fuzz fuzz-check autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -16,6 +16,8 @@ help:
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
+	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
+	@echo "make fuzz-check              the same for a minute, from the inputs in the repository"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
@@ -69,6 +71,17 @@ ADDRESS_SANITIZER = -c release --sanitize=address --scratch-path .build-address-
 check-decoder: setup
 	$(SWIFT) build $(FLAGS) $(ADDRESS_SANITIZER) --product decoder-check
 	ASAN_OPTIONS=malloc_context_size=3 .build-address-sanitizer/release/decoder-check
+
+# Tests/Fuzzing says more. Prints what all runs so far have come to; what is found is in .build-fuzzer/output/findings.
+SECONDS = 600
+FUZZ = SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Fuzzing/fuzz.sh
+fuzz: setup
+	$(if $(BUILT),,$(FUZZ) build)
+	$(FUZZ) run $(SECONDS) $(TARGET)
+
+fuzz-check: setup
+	$(FUZZ) build
+	$(FUZZ) check
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh

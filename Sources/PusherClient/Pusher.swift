@@ -19,7 +19,7 @@ public final class Pusher: Sendable {
     public let connection: PusherConnection
     /// The user who is signed in, or will be: their own events, and those whom they watch. See ``signIn()``.
     public let user: PusherUser
-    var engine: ClientEngine { connection.engine }
+    package var engine: ClientEngine { connection.engine }
 
     /// Makes a client. It does not connect yet.
     ///

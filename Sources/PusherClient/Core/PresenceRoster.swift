@@ -17,7 +17,7 @@ package struct PresenceMember: Hashable, Sendable {
     }
 
     /// The payload of `pusher_internal:member_added` and `…removed`; nil where it names no user.
-    init?(_ data: Envelope.Payload) {
+    package init?(_ data: Envelope.Payload) {
         guard let value = data.value, let id = value["user_id"]?.identifier, !id.isEmpty else { return nil }
         self.init(id: id, info: value["user_info"])
     }
@@ -104,7 +104,7 @@ package struct PresenceRoster: Hashable, Sendable {
 extension PresenceRoster {
     /// The members in the payload of a success (protocol clause 3): `hash` by id or, as PHP writes it, as a list; in
     /// the order of `ids` where that is given. Nil where there is nothing of the kind.
-    static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
+    package static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
         guard let presence = data.value?["presence"], presence.object != nil else { return nil }
         var members: [PresenceMember] = []
         switch presence["hash"] {
