@@ -23,7 +23,7 @@ targets=(
 export PUSHER_FUZZING=1
 # The runtime's own report of a crash takes long, and libFuzzer makes one. Dictionaries are to be in the same order.
 export SWIFT_BACKTRACE=enable=no SWIFT_DETERMINISTIC_HASHING=1
-export ASAN_OPTIONS=detect_leaks=${LEAKS:-1}:malloc_context_size=10:handle_abort=1
+export ASAN_OPTIONS=detect_leaks=${LEAKS:-1}:malloc_context_size=2:quarantine_size_mb=32:handle_abort=1
 
 build() {
     # shellcheck disable=SC2086

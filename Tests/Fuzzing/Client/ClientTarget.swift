@@ -58,17 +58,18 @@ enum ClientTarget {
         for server in world.network.servers { server.end() }
         world.settle()
         world.client?.connect()
-        world.advance(seconds: 40)
+        for _ in 0..<40 where !isRecovered(world) { world.advance(seconds: 1) }
         guard let client = world.client else { return }
         require(client.connection.connectionState == .connected, "it is stuck: \(client.connection.status)")
-        for name in world.wanted where (try? ChannelName(name)) != nil {
-            guard let channel = client.connection.channels.find(name: name) else {
-                return require(false, "\(name) is forgotten")
-            }
-            require(channel.subscribed, "\(name) is not subscribed again")
-        }
+        require(isRecovered(world), "not all of \(world.wanted) are subscribed again")
         let unwanted = client.connection.channels.channels.keys.filter { !world.wanted.contains($0) }
         require(unwanted.isEmpty, "\(unwanted) are still there")
+    }
+
+    private static func isRecovered(_ world: ClientWorld) -> Bool {
+        guard let connection = world.client?.connection, connection.connectionState == .connected else { return false }
+        let names = world.wanted.filter { (try? ChannelName($0)) != nil }
+        return names.allSatisfy { connection.channels.find(name: $0)?.subscribed == true }
     }
 
     private static func end(_ world: ClientWorld) {
