@@ -6,8 +6,8 @@ FLAGS ?=
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench
-.PHONY: bench-check simulate simulate-mutants
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
+.PHONY: fuzz fuzz-check simulate simulate-mutants autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -19,6 +19,8 @@ help:
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
 	@echo "make simulate                the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1"
 	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one after the other"
+	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
+	@echo "make fuzz-check              the same for a minute, from the inputs in the repository"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
@@ -84,6 +86,16 @@ simulate: setup
 
 simulate-mutants: setup
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Simulate/mutants.py
+# Tests/Fuzzing says more. Prints what all runs so far have come to; what is found is in .build-fuzzer/output/findings.
+SECONDS = 600
+FUZZ = SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Fuzzing/fuzz.sh
+fuzz: setup
+	$(if $(BUILT),,$(FUZZ) build)
+	$(FUZZ) run $(SECONDS) $(TARGET)
+
+fuzz-check: setup
+	$(FUZZ) build
+	$(FUZZ) check
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh

@@ -17,6 +17,11 @@ let settings: [SwiftSetting] = [
     .treatAllWarnings(as: .error),
 ]
 
+/// What `make fuzz` adds to the code that it looks into: the memory is watched, and what an input reaches is counted.
+/// Only there, since nobody can depend on a package with such flags.
+let isFuzzing = Context.environment["PUSHER_FUZZING"] == "1"
+let fuzzed = settings + (isFuzzing ? [.define("FUZZING"), .unsafeFlags(["-sanitize=fuzzer,address"])] : [])
+
 let package = Package(
     name: "PusherClient",
     platforms: [.macOS(.v13)],
@@ -45,8 +50,8 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
-        .target(name: "PusherProtocol", swiftSettings: settings),
-        .target(name: "PusherEncryption", dependencies: ["CSodium", "PusherProtocol"], swiftSettings: settings),
+        .target(name: "PusherProtocol", swiftSettings: fuzzed),
+        .target(name: "PusherEncryption", dependencies: ["CSodium", "PusherProtocol"], swiftSettings: fuzzed),
         .target(
             name: "PusherClient",
             dependencies: [
@@ -62,7 +67,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 serviceLifecycle,
             ],
-            swiftSettings: settings
+            swiftSettings: fuzzed
         ),
         .target(
             name: "PusherTestServer",
@@ -143,6 +148,22 @@ let package = Package(
             exclude: ["mutants.py"],
             swiftSettings: settings
         ),
+        .executableTarget(
+            name: "fuzzer",
+            dependencies: [
+                "PusherProtocol",
+                "PusherEncryption",
+                "PusherClient",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Fuzzing",
+            exclude: ["Corpus", "Dictionaries", "fuzz.sh"],
+            swiftSettings: fuzzed,
+            linkerSettings: isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])] : []
+        ),
         .target(
             name: "TestTLS",
             dependencies: [
@@ -164,6 +185,8 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        // Runs the fuzzer that was built beside it.
+        .testTarget(name: "FuzzingTests", swiftSettings: settings),
         .testTarget(
             name: "PusherEncryptionTests",
             dependencies: [

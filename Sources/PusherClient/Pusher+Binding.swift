@@ -5,7 +5,7 @@ extension Pusher {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.everyEvent.bind(nil, by: engine.dispatcher, eventCallback)
+        engine.bind(nil, to: engine.everyEvent, eventCallback)
     }
 
     /// Calls back for every event of that name, on whatever channel, on the callback queue.
@@ -13,7 +13,7 @@ extension Pusher {
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.everyEvent.bind(eventName, by: engine.dispatcher, eventCallback)
+        engine.bind(eventName, to: engine.everyEvent, eventCallback)
     }
 
     /// Ends the calls of one callback that was bound to every event.

@@ -10,6 +10,10 @@ extension Pusher {
     /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``. Events come to what is bound to the
     /// channel: a trailing closure is `onMemberAdded`.
     ///
+    /// A channel stays until it is unsubscribed. Beyond ``PusherClientOptions/Limits-swift.struct/channels`` of them
+    /// nothing is subscribed: the channel that is returned stays empty, its sequences end at once, and its
+    /// ``PusherChannel/subscribed()`` throws.
+    ///
     /// - Parameters:
     ///   - channelName: The channel. Its prefix says of what kind it is: `private-`, `private-encrypted-`, `presence-`,
     ///     or none for a public one; and, after that, `cache-` for a channel whose last event is kept.
@@ -38,10 +42,12 @@ extension Pusher {
                     engine,
                     onMemberAdded: onMemberAdded,
                     onMemberRemoved: onMemberRemoved,
-                    onSubscriptionCountChanged: onSubscriptionCountChanged
+                    onSubscriptionCountChanged: onSubscriptionCountChanged,
+                    fault: result.refusal
                 )
             }
         }
+        if channel.fault != nil { channel.finish() }
         guard !isNew else {
             warn(about: channelName, hasMemberClosures: onMemberAdded != nil || onMemberRemoved != nil)
             return channel
@@ -75,7 +81,7 @@ extension Pusher {
             onSubscriptionCountChanged: onSubscriptionCountChanged
         )
         if let channel { return channel }
-        return engine.step { state, now in
+        let refused = engine.step { state, _ in
             let error = SubscriptionError(
                 .invalidChannelName,
                 channelName: channelName,
@@ -84,6 +90,8 @@ extension Pusher {
             let id = state.machine.refuseChannel(error, into: &state.pending)
             return PusherPresenceChannel(name: channelName, id: id, engine: engine, fault: error)
         }
+        refused.finish()
+        return refused
     }
 
     /// Says what compiles, and is hardly meant.
@@ -131,14 +139,16 @@ extension Pusher {
         _ engine: ClientEngine,
         onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
         onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
-        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
+        fault: SubscriptionError? = nil
     ) -> PusherChannel {
         guard PusherChannelType.isPresenceChannel(name: name) else {
             return PusherChannel(
                 name: name,
                 id: id,
                 engine: engine,
-                onSubscriptionCountChanged: onSubscriptionCountChanged
+                onSubscriptionCountChanged: onSubscriptionCountChanged,
+                fault: fault
             )
         }
         return PusherPresenceChannel(
@@ -147,7 +157,8 @@ extension Pusher {
             engine: engine,
             onMemberAdded: onMemberAdded,
             onMemberRemoved: onMemberRemoved,
-            onSubscriptionCountChanged: onSubscriptionCountChanged
+            onSubscriptionCountChanged: onSubscriptionCountChanged,
+            fault: fault
         )
     }
 

@@ -8,7 +8,7 @@ extension Pusher {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @discardableResult
     public func bindOnMain(eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void) -> String {
-        engine.everyEvent.bindOnMain(nil, engine, eventCallback)
+        engine.bindOnMain(nil, to: engine.everyEvent, eventCallback)
     }
 
     /// Calls back on the main actor for every event of that name, on whatever channel.
@@ -19,7 +19,7 @@ extension Pusher {
         eventName: String,
         eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void
     ) -> String {
-        engine.everyEvent.bindOnMain(eventName, engine, eventCallback)
+        engine.bindOnMain(eventName, to: engine.everyEvent, eventCallback)
     }
 }
 
@@ -37,7 +37,7 @@ extension PusherChannel {
         eventName: String,
         eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void
     ) -> String {
-        sinks.bindOnMain(eventName, engine, eventCallback)
+        engine.bindOnMain(eventName, to: sinks, eventCallback)
     }
 
     /// Calls back on the main actor for every event on this channel.
@@ -45,7 +45,7 @@ extension PusherChannel {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @discardableResult
     public func bindOnMain(eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void) -> String {
-        sinks.bindOnMain(nil, engine, eventCallback)
+        engine.bindOnMain(nil, to: sinks, eventCallback)
     }
 
     /// Calls back on the main actor with the decoded data of each event of that name, as
@@ -59,7 +59,7 @@ extension PusherChannel {
         decoder: JSONDecoder = JSONDecoder(),
         eventCallback: @escaping @MainActor @Sendable (Value) -> Void
     ) -> String {
-        sinks.bindOnMain(eventName, engine) { [engine] event in
+        engine.bindOnMain(eventName, to: sinks) { [engine] event in
             if let value = engine.decode(event, as: type, decoder: decoder) { eventCallback(value) }
         }
     }
@@ -75,7 +75,7 @@ extension PusherUser {
         eventName: String,
         eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void
     ) -> String {
-        engine.userEvents.bindOnMain(eventName, engine, eventCallback)
+        engine.bindOnMain(eventName, to: engine.userEvents, eventCallback)
     }
 
     /// Calls back on the main actor for every event that is sent to the user.
@@ -83,17 +83,17 @@ extension PusherUser {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @discardableResult
     public func bindOnMain(eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void) -> String {
-        engine.userEvents.bindOnMain(nil, engine, eventCallback)
+        engine.bindOnMain(nil, to: engine.userEvents, eventCallback)
     }
 }
 
-extension SinkRegistry {
+extension ClientEngine {
     fileprivate func bindOnMain(
         _ name: String?,
-        _ engine: ClientEngine,
+        to sinks: SinkRegistry,
         _ callback: @escaping @MainActor @Sendable (PusherEvent) -> Void
     ) -> String {
         // The main queue is the main actor's executor.
-        bind(name, by: engine.mainDispatcher) { event in MainActor.assumeIsolated { callback(event) } }
+        bind(name, to: sinks, by: mainDispatcher) { event in MainActor.assumeIsolated { callback(event) } }
     }
 }

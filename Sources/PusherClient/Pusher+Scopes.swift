@@ -26,8 +26,11 @@ extension Pusher {
         let engine = engine
         let channel = engine.step { state, now in
             let result = state.machine.subscribe(channelName, isLease: true, now: now, into: &state.pending)
-            return state.channel(of: result) { Self.makeChannel(channelName, result.id, engine) }.channel
+            return state.channel(of: result) {
+                Self.makeChannel(channelName, result.id, engine, fault: result.refusal)
+            }.channel
         }
+        if channel.fault != nil { channel.finish() }
         defer {
             engine.step { state, now in
                 state.machine.endLease(of: channelName, channel.id, now: now, into: &state.pending)

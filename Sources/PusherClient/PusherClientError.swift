@@ -83,6 +83,8 @@ extension PusherClientError.Code {
 
     /// The server broke the rules of WebSocket (RFC 6455).
     public static let protocolViolation = Self(rawValue: "protocolViolation")
+    /// The server does not read: more than ``PusherClientOptions/Limits-swift.struct/sendBufferSize`` bytes waited for it.
+    public static let sendBufferFull = Self(rawValue: "sendBufferFull")
     /// A message was larger than the limit.
     public static let messageTooBig = Self(rawValue: "messageTooBig")
     /// A text message was not UTF-8.
@@ -100,6 +102,12 @@ extension PusherClientError.Code {
     public static let subscriptionRefused = Self(rawValue: "subscriptionRefused")
     /// The channel was unsubscribed, or is not one that the client knows.
     public static let unsubscribed = Self(rawValue: "unsubscribed")
+
+    /// There are as many channels as ``PusherClientOptions/Limits-swift.struct/channels`` allows.
+    public static let tooManyChannels = Self(rawValue: "tooManyChannels")
+    /// A presence channel has more members, or more watched users are online, than
+    /// ``PusherClientOptions/Limits-swift.struct/members`` allows.
+    public static let tooManyMembers = Self(rawValue: "tooManyMembers")
 
     /// The authorization of a channel, or of the user, could not be had; the cause says why.
     public static let authorizationFailed = Self(rawValue: "authorizationFailed")
@@ -131,6 +139,8 @@ extension PusherClientError.Code {
     /// A ``PayloadTransformer`` threw the error that is the cause; the description does not show it.
     public static let payloadTransformerFailed = Self(rawValue: "payloadTransformerFailed")
 
+    /// As many callbacks are bound as ``PusherClientOptions/Limits-swift.struct/bindings`` allows.
+    public static let tooManyBindings = Self(rawValue: "tooManyBindings")
     /// A consumer was too slow, and events were dropped.
     public static let eventsDropped = Self(rawValue: "eventsDropped")
 }

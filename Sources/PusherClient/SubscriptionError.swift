@@ -21,6 +21,8 @@ public struct SubscriptionError: Error, Sendable {
         public static let refused = Self(rawValue: "subscriptionRefused")
         /// The server did not answer in ``PusherClientOptions/Timeouts-swift.struct/subscription``.
         public static let timedOut = Self(rawValue: "subscriptionTimedOut")
+        /// There are as many channels as ``PusherClientOptions/Limits-swift.struct/channels`` allows.
+        public static let tooManyChannels = Self(rawValue: "tooManyChannels")
         /// The channel was unsubscribed meanwhile, or is not one that the client knows.
         public static let unsubscribed = Self(rawValue: "unsubscribed")
     }

@@ -17,20 +17,21 @@ package enum JSONValue: Hashable, Sendable {
 
     /// Nil where the text is not JSON, or nested deeper than ``maximumDepth``.
     package init?(parsing text: String) {
-        guard Self.isShallow(text) else { return nil }
+        guard Self.isShallowJSON(text) else { return nil }
         guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) else { return nil }
         self = value
     }
 
-    private static func isShallow(_ text: String) -> Bool {
+    /// The decoder is asked about nothing else: it takes more than JSON in UTF-8, such as a comma before a bracket, or
+    /// UTF-16, and nobody knows how deep it would go behind that.
+    private static func isShallowJSON(_ text: String) -> Bool {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner(maximumDepth: maximumDepth)
         do {
             try scanner.skipValue(bytes.span)
-        } catch .tooDeep {
-            return false
+            try scanner.expectEnd(bytes.span)
         } catch {
-            // Whether anything else is wrong is for the decoder to say.
+            return false
         }
         return true
     }

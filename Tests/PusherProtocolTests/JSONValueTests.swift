@@ -34,6 +34,18 @@ struct JSONValueTests {
         #expect(JSONValue(parsing: text)?.identifier == expected)
     }
 
+    @Test(
+        "What is no JSON in UTF-8 has no value, however deep it is nested",
+        arguments: [
+            "[1,]", #"{"a":1,}"#, "\u{0}0", "0\u{0}", "\u{FEFF}0", "[1] 2", "// no\n1",
+            "[[1,]," + String(repeating: "[", count: 100) + String(repeating: "]", count: 100) + "]",
+            String("[1]".flatMap { "\u{0}\($0)" }),
+        ]
+    )
+    func notJSON(text: String) {
+        #expect(JSONValue(parsing: text) == nil)
+    }
+
     @Test("Accessors give nil for values of another kind")
     func accessors() throws {
         let value = try #require(JSONValue(parsing: #"{"s":"x","a":[1],"o":{"k":null},"d":0.5,"b":true}"#))

@@ -50,7 +50,8 @@ public struct AuthorizationError: Error, Sendable {
     public var httpStatus: Int?
     /// The URL that was asked, without its query.
     public var url: String?
-    /// The header fields of the answer, but for cookies.
+    /// The header fields of the answer, but for those that may carry credentials: cookies, the places of redirects and
+    /// the like.
     public var httpHeaders: [String: String]
     /// The body of a refusal, cut to 10,000 characters; nil for answers of 2xx, which may hold signatures.
     public var body: String?

@@ -17,7 +17,7 @@ extension PusherChannel {
     ///   task is cancelled, which leaves the subscription as it is.
     @discardableResult
     public func subscribed() async throws -> PusherChannel {
-        try checkKind()
+        if let fault { throw fault }
         _ = try await engine.wait { [name, id] machine, waiter, _, effects in
             machine.awaitSubscription(waiter, to: name, id, into: &effects)
         }

@@ -11,8 +11,9 @@ import PusherProtocol
 /// It is not made for subclassing: ``PusherPresenceChannel`` and ``GlobalChannel`` are the only subclasses.
 public class PusherChannel: @unchecked Sendable {
     // `@unchecked`, because the compiler checks final classes only, and PusherSwift's presence channel is a subclass.
-    // Proof: every stored property is a `let`, of a type that is checked: a string, a struct of an integer, and final
-    // classes that are Sendable by themselves (the engine, the registries, and a locked box of a Sendable struct). The
+    // Proof: every stored property is a `let`, of a type that is checked: a string, a struct of an integer, an optional
+    // struct that is Sendable, and final classes that are Sendable by themselves (the engine, the registries, and a
+    // locked box of a Sendable struct). The
     // class is not open, so no other module can subclass it; its subclasses are final, and prove the same of
     // themselves.
     /// The channel's name.
@@ -20,6 +21,8 @@ public class PusherChannel: @unchecked Sendable {
     let id: ChannelID
     let engine: ClientEngine
     let sinks: SinkRegistry
+    /// Why the channel was never one of a subscription; nil where it was.
+    let fault: SubscriptionError?
     private let listeners: NIOLockedValueBox<Listeners>
 
     /// Who wants to know of what seldom happens. Few channels have one, so the broadcasts are made when they are asked
@@ -40,12 +43,14 @@ public class PusherChannel: @unchecked Sendable {
         id: ChannelID,
         engine: ClientEngine,
         sinks: SinkRegistry? = nil,
-        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
+        fault: SubscriptionError? = nil
     ) {
         self.name = name
         self.id = id
         self.engine = engine
-        self.sinks = sinks ?? SinkRegistry(sequenceLimit: engine.limits.sequenceBuffer)
+        self.sinks = sinks ?? SinkRegistry(engine.limits)
+        self.fault = fault
         listeners = NIOLockedValueBox(Listeners(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
@@ -110,7 +115,7 @@ public class PusherChannel: @unchecked Sendable {
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        sinks.bind(eventName, by: engine.dispatcher, eventCallback)
+        engine.bind(eventName, to: sinks, eventCallback)
     }
 
     /// Calls back for every event on this channel, on the callback queue.
@@ -118,7 +123,7 @@ public class PusherChannel: @unchecked Sendable {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        sinks.bind(nil, by: engine.dispatcher, eventCallback)
+        engine.bind(nil, to: sinks, eventCallback)
     }
 
     /// Calls back with the decoded data of each event of that name, on the callback queue.
@@ -135,7 +140,7 @@ public class PusherChannel: @unchecked Sendable {
         eventCallback: @escaping @Sendable (Value) -> Void
     ) -> String {
         let engine = engine
-        return sinks.bind(eventName, by: engine.dispatcher) { event in
+        return engine.bind(eventName, to: sinks) { event in
             if let value = engine.decode(event, as: type, decoder: decoder) { eventCallback(value) }
         }
     }
@@ -171,9 +176,6 @@ public class PusherChannel: @unchecked Sendable {
         engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id && $0.isWanted ? $0 : nil }
     }
 
-    /// Throws where the object was never one of a subscription.
-    func checkKind() throws {}
-
     /// Nothing will be delivered any more, and what callbacks own is let go.
     func finish() {
         sinks.finish()
@@ -206,7 +208,9 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     func send<Element>(_ element: Element, to path: KeyPath<Listeners, Broadcast<Element>?>) {
-        listeners.withLockedValue { $0[keyPath: path] }?.send(element)
+        if let broadcast = listeners.withLockedValue({ $0[keyPath: path] }) {
+            engine.send(element, to: broadcast, channel: name)
+        }
     }
 
     private func replace<Value>(_ path: WritableKeyPath<Listeners, Value>, with value: Value) {

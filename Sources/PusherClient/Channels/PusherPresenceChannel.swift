@@ -6,11 +6,8 @@ import NIOConcurrencyHelpers
 /// twice, and it is empty while the channel is not subscribed.
 public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     // A subclass has to say the conformance again. Proof: it is final, and each property that it adds is a `let` of a
-    // type that is checked: a final class that is Sendable, an optional Sendable struct, and a locked box of a Sendable
-    // struct.
+    // type that is checked: a final class that is Sendable, and a locked box of a Sendable struct.
     let membershipChanges: Broadcast<MembershipChange>
-    /// Why the channel is no presence channel.
-    let fault: SubscriptionError?
     private let closures: NIOLockedValueBox<MemberClosures>
 
     private struct MemberClosures: Sendable {
@@ -27,7 +24,6 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
         fault: SubscriptionError? = nil
     ) {
-        self.fault = fault
         membershipChanges = Broadcast(limit: engine.limits.sequenceBuffer)
         closures = NIOLockedValueBox(
             MemberClosures(onMemberAdded: onMemberAdded, onMemberRemoved: onMemberRemoved)
@@ -36,7 +32,8 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
             name: name,
             id: id,
             engine: engine,
-            onSubscriptionCountChanged: onSubscriptionCountChanged
+            onSubscriptionCountChanged: onSubscriptionCountChanged,
+            fault: fault
         )
     }
 
@@ -79,10 +76,6 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     /// Every change of the list of members from now on. It ends when the channel is unsubscribed.
     public var memberships: EventSequence<MembershipChange> { membershipChanges.makeSequence() }
-
-    override func checkKind() throws {
-        if let fault { throw fault }
-    }
 
     override func finish() {
         super.finish()

@@ -45,7 +45,7 @@ extension ClientStateMachine {
     ) -> PusherClientError {
         PusherClientError(
             .decryptionFailed,
-            "the event \(envelope.event.prefix(EventName.maximumLength)) cannot be decrypted: \(reason)",
+            "the event \(envelope.event.prefix(fittingUTF8Bytes: EventName.maximumLength)) cannot be decrypted: \(reason)",
             channelName: name
         )
     }

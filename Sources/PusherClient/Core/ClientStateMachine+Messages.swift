@@ -105,7 +105,7 @@ extension ClientStateMachine {
                 .report(
                     PusherClientError(
                         .malformedMessage,
-                        "the server sent \(envelope.event.prefix(EventName.maximumLength)) before pusher:connection_established"
+                        "the server sent \(envelope.event.prefix(fittingUTF8Bytes: EventName.maximumLength)) before pusher:connection_established"
                     )
                 )
             )
@@ -230,10 +230,15 @@ extension ConnectionStateMachine.Handshake {
     /// The shortest activity timeout that is believed: less would make a stream of pings.
     private static let shortestActivityTimeout = Duration.seconds(1)
 
-    /// Nil where there is no socket id. A missing or senseless activity timeout is no reason to do without a
+    /// In bytes. It goes into requests, texts that are signed and the log.
+    private static let maximumSocketIDLength = 200
+
+    /// Nil where there is no socket id that can be used. A missing or senseless activity timeout is no reason to do without a
     /// connection.
     init?(_ data: Envelope.Payload) {
-        guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty else { return nil }
+        guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty,
+            socketID.utf8.count <= Self.maximumSocketIDLength
+        else { return nil }
         self.init(socketID: socketID, activityTimeout: nil)
         if let seconds = value["activity_timeout"]?.double, seconds > 0, seconds < 86_400 {
             activityTimeout = max(.milliseconds(Int(seconds * 1_000)), Self.shortestActivityTimeout)

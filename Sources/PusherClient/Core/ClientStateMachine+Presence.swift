@@ -13,16 +13,37 @@ extension ClientStateMachine {
                 into: &effects
             )
         }
-        let list = members ?? []
+        let all = members ?? []
+        let list = subscription.roster?.fitting(all, configuration.members) ?? all
         guard let difference = subscriptions.update(name, { $0.roster?.replace(with: list) }) ?? nil else { return }
         effects.append(.membersReplaced(subscription.id, list, difference))
+        if list.count < all.count {
+            let what = "\(name) has \(all.count) members, of whom \(list.count) are kept"
+            effects.append(.report(tooManyMembers(what, channel: name)))
+        }
+    }
+
+    func tooManyMembers(_ what: String, channel: String?) -> PusherClientError {
+        let limit = configuration.members
+        return PusherClientError(
+            .tooManyMembers,
+            "\(what): limits.members allows \(limit.count), and limits.messageSize \(limit.size) bytes of them",
+            channelName: channel
+        )
     }
 
     mutating func memberAdded(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let (name, id, member) = member(envelope, into: &effects),
-            subscriptions.update(name, { $0.roster?.add(member) }) == true
-        else { return }
-        effects.append(.memberAdded(id, member, member.event(EventName.memberAdded, on: name)))
+        guard let (name, id, member) = member(envelope, into: &effects) else { return }
+        let limit = configuration.members
+        switch subscriptions.update(name, { $0.roster?.add(member, limit) }) ?? nil {
+        case .new?:
+            effects.append(.memberAdded(id, member, member.event(EventName.memberAdded, on: name)))
+        case .leftOut(isFirst: true)?:
+            let what = "somebody has come to \(name) who is not kept, nor will others be until there is room"
+            effects.append(.report(tooManyMembers(what, channel: name)))
+        case .known?, .leftOut(isFirst: false)?, nil:
+            break
+        }
     }
 
     mutating func memberRemoved(_ envelope: Envelope, into effects: inout [Effect]) {

@@ -165,8 +165,12 @@ extension ClientStateMachine {
                 reportMalformed("\(envelope.event) has an event without a name or user_ids", nil, into: &effects)
                 continue
             }
-            signIn.watched(name, ids)
+            let leavesOut = signIn.watched(name, ids, configuration.members)
             effects.append(.watchlistChanged(WatchlistEvent(name: name, userIDs: ids)))
+            if leavesOut {
+                let what = "more watched users are online than are kept"
+                effects.append(.report(tooManyMembers(what, channel: nil)))
+            }
         }
     }
 }

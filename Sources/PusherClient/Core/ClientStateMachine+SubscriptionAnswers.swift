@@ -50,13 +50,13 @@ extension ClientStateMachine {
         let message = value?["error"]?.string.map(ServerErrorMessage.presentable) ?? "the server gave no reason"
         let error = SubscriptionError(
             .refused,
-            channelName: envelope.channel ?? "",
+            channelName: envelope.channel?.prefix(fittingUTF8Bytes: ChannelName.maximumLength) ?? "",
             message,
             serverCode: value?["status"]?.integer
         )
         guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
             var report = error.clientError
-            report.channelName = envelope.channel
+            if envelope.channel == nil { report.channelName = nil }
             return effects.append(.report(report))
         }
         failSubscription(name, error, now: now, into: &effects)

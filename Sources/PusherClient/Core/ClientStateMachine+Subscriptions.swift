@@ -9,6 +9,8 @@ extension ClientStateMachine {
         package var id: ChannelID
         /// False where the application has this channel already.
         package var isNew: Bool
+        /// Why the channel is none that is ever subscribed; nil where it is one.
+        package var refusal: SubscriptionError?
     }
 
     /// - Parameter isLease: Whether the channel is wanted until ``endLease(of:_:now:into:)`` only.
@@ -43,6 +45,17 @@ extension ClientStateMachine {
             }
             beginSubscription(to: name, now: now, into: &effects)
             return SubscribeResult(id: subscription.id, isNew: isNew)
+        }
+        guard subscriptions.count < configuration.channels else {
+            let error = SubscriptionError(
+                .tooManyChannels,
+                channelName: name,
+                """
+                \(name.quoted) is not subscribed: there are \(subscriptions.count) channels already, and limits.channels \
+                allows no more; unsubscribe from those that are not needed any more
+                """
+            )
+            return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
         }
         let id = ChannelID(rawValue: nextSerial())
         if let error = Self.reasonNotToSubscribe(name) {

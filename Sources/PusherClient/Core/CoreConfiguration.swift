@@ -16,6 +16,10 @@ package struct CoreConfiguration: Hashable, Sendable {
     package var authorizationTries = 3
     /// How often the key of an encrypted channel is asked for again because of one event.
     package static let keyRefreshTries = 2
+    /// How many channels there may be.
+    package var channels = 100_000
+    /// What the list of members of a channel may grow to, and that of the watched users.
+    package var members = PresenceRoster.Limit()
     /// How many events of an encrypted channel may wait for its key.
     package var heldEncryptedEvents = 1_000
     /// How many client events of a channel may wait to be sent.

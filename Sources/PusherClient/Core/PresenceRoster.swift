@@ -17,7 +17,7 @@ package struct PresenceMember: Hashable, Sendable {
     }
 
     /// The payload of `pusher_internal:member_added` and `…removed`; nil where it names no user.
-    init?(_ data: Envelope.Payload) {
+    package init?(_ data: Envelope.Payload) {
         guard let value = data.value, let id = value["user_id"]?.identifier, !id.isEmpty else { return nil }
         self.init(id: id, info: value["user_info"])
     }
@@ -42,10 +42,31 @@ package struct PresenceRoster: Hashable, Sendable {
         package var removed: [PresenceMember] = []
     }
 
+    /// What a list may grow to. Its size is that of one message, for it has to fit into one at each subscription.
+    package struct Limit: Hashable, Sendable {
+        package var count = 100_000
+        /// Of all ids, and of what is known of the members, in bytes.
+        package var size = 16 * 1_024 * 1_024
+
+        package init() {}
+    }
+
+    /// What became of somebody who came.
+    package enum Arrival: Hashable, Sendable {
+        case new
+        /// Was there before; what is known of them is the newest.
+        case known
+        /// The list has no room for them. They are the first since the list was that of a subscription, or not.
+        case leftOut(isFirst: Bool)
+    }
+
     /// The id under which this client is subscribed.
     package var myID: String?
     private var places: [String: Place] = [:]
     private var lastOrder = 0
+    private var size = 0
+    /// True where the list, since it was last replaced, had no room for somebody.
+    private var leavesOut = false
     /// True between a success and the loss that follows it.
     private var isCurrent = false
     private var hasBeenFilled = false
@@ -64,14 +85,25 @@ package struct PresenceRoster: Hashable, Sendable {
 
     package func member(_ id: String) -> PresenceMember? { isCurrent ? places[id]?.member : nil }
 
+    /// Those for whom a list has room, in their order. This client's own member has its place before all others.
+    package func fitting(_ members: [PresenceMember], _ limit: Limit) -> [PresenceMember] {
+        var room = limit
+        if let own = members.first(where: { $0.id == myID }) { _ = room.take(own) }
+        return members.filter { $0.id == myID || room.take($0) }
+    }
+
     /// A subscription has succeeded. What has changed since the last one; nothing where it is the first.
+    ///
+    /// - Parameter members: Those who fit: see ``fitting(_:_:)``.
     package mutating func replace(with members: [PresenceMember]) -> Difference {
         let before = places
         let isFirst = !hasBeenFilled
         places = [:]
+        size = 0
+        leavesOut = false
         isCurrent = true
         hasBeenFilled = true
-        for member in members { _ = add(member) }
+        for member in members { put(member) }
         guard !isFirst else { return Difference() }
         return Difference(
             added: members.filter { before[$0.id] == nil },
@@ -79,32 +111,58 @@ package struct PresenceRoster: Hashable, Sendable {
         )
     }
 
-    /// No channel of a server that means well has more members, and a list has to have an end.
-    package static let maximumCount = 100_000
-
-    /// True where the member was not there before.
-    package mutating func add(_ member: PresenceMember) -> Bool {
-        if let place = places[member.id] {
-            places[member.id] = Place(order: place.order, member: member)
-            return false
+    /// Somebody has come. This client's own member is never left out.
+    package mutating func add(_ member: PresenceMember, _ limit: Limit) -> Arrival {
+        let known = places[member.id]?.member
+        let newSize = size - (known?.size ?? 0) + member.size
+        guard member.id == myID || newSize <= limit.size && (known != nil || places.count < limit.count) else {
+            defer { leavesOut = true }
+            return .leftOut(isFirst: !leavesOut)
         }
-        guard places.count < Self.maximumCount else { return false }
-        lastOrder += 1
-        places[member.id] = Place(order: lastOrder, member: member)
-        return true
+        put(member)
+        return known == nil ? .new : .known
+    }
+
+    private mutating func put(_ member: PresenceMember) {
+        size += member.size
+        if let place = places[member.id] {
+            size -= place.member.size
+            places[member.id] = Place(order: place.order, member: member)
+        } else {
+            lastOrder += 1
+            places[member.id] = Place(order: lastOrder, member: member)
+        }
     }
 
     /// The member that was there, with what is known of it; nil where there was none.
-    package mutating func remove(_ id: String) -> PresenceMember? { places.removeValue(forKey: id)?.member }
+    package mutating func remove(_ id: String) -> PresenceMember? {
+        let member = places.removeValue(forKey: id)?.member
+        size -= member?.size ?? 0
+        return member
+    }
 
     /// The connection is gone. The list is kept, to find out what has changed when it can be asked for again.
     package mutating func connectionLost() { isCurrent = false }
 }
 
+extension PresenceRoster.Limit {
+    /// False where there is no room for the member.
+    fileprivate mutating func take(_ member: PresenceMember) -> Bool {
+        guard count > 0, member.size <= size else { return false }
+        count -= 1
+        size -= member.size
+        return true
+    }
+}
+
+extension PresenceMember {
+    fileprivate var size: Int { id.utf8.count + (info?.utf8.count ?? 0) }
+}
+
 extension PresenceRoster {
     /// The members in the payload of a success (protocol clause 3): `hash` by id or, as PHP writes it, as a list; in
     /// the order of `ids` where that is given. Nil where there is nothing of the kind.
-    static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
+    package static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
         guard let presence = data.value?["presence"], presence.object != nil else { return nil }
         var members: [PresenceMember] = []
         switch presence["hash"] {

@@ -12,10 +12,14 @@ struct ServerErrorMessage {
         message = value?["message"]?.string.map(Self.presentable) ?? "the server gave no message"
     }
 
-    /// A server's text as it may be shown and logged: cut to a length that nobody minds, and without the signature that
-    /// "Invalid signature: … but got …" repeats.
+    /// A server's text as it may be shown and logged: cut to a length that nobody minds, and without what a server
+    /// repeats that says "Invalid signature: Expected … digest of SOCKET:CHANNEL:DATA, but got SIGNATURE".
     static func presentable(_ text: String) -> String {
-        let text = String(text.prefix(1_000))
+        let text = text.prefix(fittingUTF8Bytes: 1_000)
+        // What was signed may be about a user, and is JSON then. The names before it are what the error is about.
+        if let signed = text.range(of: "digest of "), let data = text[signed.upperBound...].firstIndex(of: "{") {
+            return text[..<data] + "…"
+        }
         guard let range = text.range(of: "but got ") else { return text }
         return text[..<range.upperBound] + "…"
     }
@@ -52,7 +56,12 @@ struct ServerErrorMessage {
     var canRefuseSubscription: Bool { code == nil || code == 4009 }
 
     func clientError(_ kind: PusherClientError.Code = .serverError, channelName: String? = nil) -> PusherClientError {
-        PusherClientError(kind, message, serverCode: code, channelName: channelName)
+        PusherClientError(
+            kind,
+            message,
+            serverCode: code,
+            channelName: channelName?.prefix(fittingUTF8Bytes: ChannelName.maximumLength)
+        )
     }
 
     /// The longest channel name that stands in the message as a word of its own, of those that are asked for. Each word

@@ -38,6 +38,9 @@ package struct SignInStateMachine: Hashable, Sendable {
     package internal(set) var phase = Phase.unwanted
     /// The users of the watchlist who are online, as far as the server has said.
     package private(set) var online: Set<String> = []
+    private var onlineSize = 0
+    /// True where there was no room for somebody on this connection.
+    private var leavesOut = false
     package var waiters: [WaiterID] = []
 
     package init() {}
@@ -66,15 +69,25 @@ package struct SignInStateMachine: Hashable, Sendable {
         return waiters
     }
 
-    /// The server tells of users who came or went.
-    package mutating func watched(_ name: String, _ ids: [String]) {
+    /// The server tells of users who came or went. True where there was no room for somebody, for the first time on
+    /// this connection.
+    package mutating func watched(_ name: String, _ ids: [String], _ limit: PresenceRoster.Limit) -> Bool {
+        let hasLeftOut = leavesOut
         switch name {
         case EventName.online:
-            // A watchlist has a hundred; what a server makes up beyond reason is not kept.
-            if online.count + ids.count <= PresenceRoster.maximumCount { online.formUnion(ids) }
-        case EventName.offline: online.subtract(ids)
+            for id in ids where !online.contains(id) {
+                if online.count < limit.count, onlineSize + id.utf8.count <= limit.size {
+                    online.insert(id)
+                    onlineSize += id.utf8.count
+                } else {
+                    leavesOut = true
+                }
+            }
+        case EventName.offline:
+            for id in ids where online.remove(id) != nil { onlineSize -= id.utf8.count }
         default: break
         }
+        return leavesOut && !hasLeftOut
     }
 
     /// The connection is gone.
@@ -82,5 +95,7 @@ package struct SignInStateMachine: Hashable, Sendable {
         if case .signingIn(let timer) = phase { effects.append(.cancel(timer)) }
         if isWanted { phase = .waiting }
         online = []
+        onlineSize = 0
+        leavesOut = false
     }
 }

@@ -42,8 +42,8 @@ final class CallbackDispatcher: Sendable {
     enum Retention: Sendable {
         /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
         case newest
-        /// It waits, however long: a change of state, the outcome of a subscription.
-        case all
+        /// The same, where there are too many of its own kind alone: a change of state, the outcome of a subscription.
+        case changes
     }
 
     enum Drop: Sendable {
@@ -58,8 +58,8 @@ final class CallbackDispatcher: Sendable {
     }
 
     fileprivate struct State {
-        fileprivate var droppable = Self.empty
-        fileprivate var lasting = Self.empty
+        fileprivate var events = Self.empty
+        fileprivate var changes = Self.empty
         // Shared by all, until they have a job: most clients never have one in most of theirs.
         private static let empty = CircularBuffer<Pending>(initialCapacity: 1)
         fileprivate var serial: UInt64 = 0
@@ -134,7 +134,7 @@ final class CallbackDispatcher: Sendable {
         let (count, watchdog) = state.withLockedValue { state in
             state.hasRun = true
             defer { state.watchdog = nil }
-            return (state.droppable.count + state.lasting.count, state.watchdog)
+            return (state.events.count + state.changes.count, state.watchdog)
         }
         watchdog?.cancel()
         for _ in 0..<count {
@@ -142,7 +142,7 @@ final class CallbackDispatcher: Sendable {
             run(job)
         }
         let (mustGoOn, dropped) = state.withLockedValue { state in
-            state.isScheduled = !state.droppable.isEmpty || !state.lasting.isEmpty
+            state.isScheduled = !state.events.isEmpty || !state.changes.isEmpty
             guard !state.isScheduled else { return (true, 0) }
             defer { state.droppedCount = 0 }
             return (false, state.droppedCount)
@@ -192,21 +192,25 @@ extension CallbackDispatcher.State {
         serial += 1
         let pending = CallbackDispatcher.Pending(serial: serial, job: job)
         switch retention {
-        case .all:
-            lasting.append(pending)
-            return nil
-        case .newest:
-            var dropped: CallbackDispatcher.Job?
-            if droppable.count >= limit { dropped = droppable.popFirst()?.job }
-            droppable.append(pending)
-            return dropped
+        case .changes: return Self.append(pending, to: &changes, limit: limit)
+        case .newest: return Self.append(pending, to: &events, limit: limit)
         }
+    }
+
+    private static func append(
+        _ pending: CallbackDispatcher.Pending,
+        to jobs: inout CircularBuffer<CallbackDispatcher.Pending>,
+        limit: Int
+    ) -> CallbackDispatcher.Job? {
+        let dropped = jobs.count >= limit ? jobs.popFirst()?.job : nil
+        jobs.append(pending)
+        return dropped
     }
 
     /// The older of the first two.
     fileprivate mutating func next() -> CallbackDispatcher.Job? {
-        guard let first = lasting.first else { return droppable.popFirst()?.job }
-        guard let other = droppable.first, other.serial < first.serial else { return lasting.popFirst()?.job }
-        return droppable.popFirst()?.job
+        guard let first = changes.first else { return events.popFirst()?.job }
+        guard let other = events.first, other.serial < first.serial else { return changes.popFirst()?.job }
+        return events.popFirst()?.job
     }
 }

@@ -1,3 +1,4 @@
+import Logging
 import NIOCore
 import PusherProtocol
 
@@ -36,6 +37,41 @@ extension ClientEngine {
             }
         }
         if overflows > 0 { reportOverflow(of: overflows, on: event.channelName) }
+    }
+
+    /// Hands an element to sequences, and reports those that begin to drop because of it.
+    func send<Element>(_ element: Element, to broadcast: Broadcast<Element>, channel: String? = nil) {
+        let overflows = broadcast.send(element)
+        if overflows > 0 { reportOverflow(of: overflows, on: channel) }
+    }
+
+    /// Hands an error to the sequences of errors. To those that drop errors another one is of no use.
+    func publish(_ error: PusherClientError) {
+        let overflows = errors.send(error)
+        if overflows > 0 { tell(overflow(of: overflows, on: nil)) }
+    }
+
+    func reportOverflow(of sequences: Int, on channel: String?) {
+        let error = overflow(of: sequences, on: channel)
+        tell(error)
+        publish(error)
+    }
+
+    private func tell(_ error: PusherClientError) {
+        logger.warning("\(error.message)")
+        let reported = PusherError(error)
+        notify { $0.receivedError(error: reported) }
+    }
+
+    private func overflow(of sequences: Int, on channel: String?) -> PusherClientError {
+        PusherClientError(
+            .eventsDropped,
+            """
+            \(sequences) sequences keep only the newest \(limits.sequenceBuffer) elements: they are read more slowly \
+            than elements come
+            """,
+            channelName: channel
+        )
     }
 
     /// Hands over an event that came before. It may be called anywhere.

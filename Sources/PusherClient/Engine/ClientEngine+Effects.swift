@@ -25,11 +25,11 @@ extension ClientEngine {
         case .stateChanged(let old, let new):
             if old == .connected { loopState.value.payloadReaders = [:] }
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
-            notify(keep: .all) { $0.changedConnectionState(from: old, to: new) }
+            notify(keep: .changes) { $0.changedConnectionState(from: old, to: new) }
         case .statusChanged(let changed):
             let status = status(changed)
             log(status)
-            statuses.send(status)
+            send(status, to: statuses)
         case .report(let error): report(error)
 
         case .deliver(let id, let envelope):
@@ -160,12 +160,12 @@ extension ClientEngine {
         forgetPayloads(of: channel.name)
         deliver(envelope, to: id)
         let name = channel.name
-        notify(keep: .all) { $0.subscribedToChannel(name: name) }
+        notify(keep: .changes) { $0.subscribedToChannel(name: name) }
         guard let away else { return }
         let resubscription = Resubscription(channelName: name, away: away)
         channel.send(resubscription, to: \.resubscriptions)
         if channel.onResubscribed != nil {
-            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .all)
+            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .changes)
         }
     }
 
@@ -173,9 +173,9 @@ extension ClientEngine {
         let name = error.channelName
         logger.warning("Subscription failed", metadata: ["pusher.channel": "\(name)", "pusher.error": "\(error)"])
         debug("subscription to \(name) failed: \(error.message)")
-        errors.send(error.clientError)
+        publish(error.clientError)
         deliver(envelope, to: id, subscriptionError: error)
-        notify(keep: .all) { delegate in
+        notify(keep: .changes) { delegate in
             delegate.failedToSubscribeToChannel(
                 name: name,
                 response: error.response,
@@ -219,19 +219,9 @@ extension ClientEngine {
     func report(_ error: PusherClientError) {
         logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"])
         debug("error: \(error.message)")
-        errors.send(error)
+        publish(error)
         let reported = PusherError(error)
         notify { $0.receivedError(error: reported) }
-    }
-
-    func reportOverflow(of sequences: Int, on channel: String?) {
-        let error = PusherClientError(
-            .eventsDropped,
-            "\(sequences) sequences keep only the newest \(limits.sequenceBuffer) events: they are read more slowly than events come",
-            channelName: channel
-        )
-        logger.warning("\(error.message)")
-        errors.send(error)
     }
 
     /// Calls the delegate, if there is one by then, on the callback queue.

@@ -9,8 +9,10 @@ extension ClientEngine {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
         let added = difference.added.map { PusherPresenceChannelMember($0) }
         let removed = difference.removed.map { PusherPresenceChannelMember($0) }
-        channel.membershipChanges.send(
-            .replaced(members: members.map { PusherPresenceChannelMember($0) }, added: added, removed: removed)
+        send(
+            .replaced(members: members.map { PusherPresenceChannelMember($0) }, added: added, removed: removed),
+            to: channel.membershipChanges,
+            channel: channel.name
         )
         for (member, object) in zip(difference.removed, removed) {
             call(object) { channel.onMemberRemoved }
@@ -25,7 +27,7 @@ extension ClientEngine {
     func memberAdded(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
         let object = PusherPresenceChannelMember(member)
-        channel.membershipChanges.send(.added(object))
+        send(.added(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberAdded }
         deliver(envelope, to: id)
     }
@@ -33,7 +35,7 @@ extension ClientEngine {
     func memberRemoved(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
         let object = PusherPresenceChannelMember(member)
-        channel.membershipChanges.send(.removed(object))
+        send(.removed(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberRemoved }
         deliver(envelope, to: id)
     }
@@ -62,7 +64,7 @@ extension ClientEngine {
         let (name, channel, data) = (envelope.event, envelope.channel ?? "", envelope.data.text)
         logger.warning("An event cannot be decrypted", metadata: ["pusher.error": "\(error)"])
         debug("error: \(error.message)")
-        errors.send(error)
+        publish(error)
         if let channel = self.channel(id) {
             let failure = DecryptionFailure(channelName: channel.name, eventName: name, error: error)
             channel.send(failure, to: \.decryptionFailures)
@@ -84,7 +86,7 @@ extension ClientEngine {
     func signInFailed(_ error: PusherClientError, _ envelope: Envelope) {
         logger.warning("Sign-in failed", metadata: ["pusher.error": "\(error)"])
         debug("error: \(error.message)")
-        errors.send(error)
+        publish(error)
         let reported = PusherError(error)
         notify { $0.receivedError(error: reported) }
         deliverToUser(envelope)
@@ -95,7 +97,7 @@ extension ClientEngine {
     }
 
     func watchlistChanged(_ event: WatchlistEvent) {
-        watchlistEvents.send(event)
+        send(event, to: watchlistEvents)
         watchlistCallbacks.deliver(event, by: dispatcher)
     }
 }

@@ -116,8 +116,8 @@ package final class ClientEngine: Sendable {
         origin = environment.now()
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
-        everyEvent = SinkRegistry(sequenceLimit: options.limits.sequenceBuffer)
-        userEvents = SinkRegistry(sequenceLimit: options.limits.sequenceBuffer)
+        everyEvent = SinkRegistry(options.limits)
+        userEvents = SinkRegistry(options.limits)
         watchlistEvents = Broadcast(limit: options.limits.sequenceBuffer)
         statuses = Broadcast(limit: options.limits.sequenceBuffer, initial: .initialized)
         func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {

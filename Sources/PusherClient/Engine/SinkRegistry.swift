@@ -18,29 +18,33 @@ final class SinkRegistry: Sendable {
         var forEveryEvent: [Sink] = []
         var byName: [String: [Sink]] = [:]
         var serial: UInt64 = 0
+        var bindingCount = 0
         var isFinished = false
     }
 
     private let state = NIOLockedValueBox(State())
-    private let sequenceLimit: Int
+    private let limits: PusherClientOptions.Limits
 
-    init(sequenceLimit: Int) { self.sequenceLimit = sequenceLimit }
+    init(_ limits: PusherClientOptions.Limits) { self.limits = limits }
 
     // MARK: Callbacks
 
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
     ///   - dispatcher: What runs the callback.
+    /// - Returns: Its id; nil where as many are bound as may be.
     func bind(
         _ name: String?,
         by dispatcher: CallbackDispatcher,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
-    ) -> String {
+    ) -> String? {
         let binding = Binding(dispatcher, callback)
-        state.withLockedValue { state in
+        let isRefused = state.withLockedValue { state in
+            guard state.bindingCount < limits.bindings else { return true }
             if !state.isFinished { state.add(.callback(binding), name) }
+            return false
         }
-        return binding.id
+        return isRefused ? nil : binding.id
     }
 
     func unbind(_ name: String?, id: String) {
@@ -61,7 +65,7 @@ final class SinkRegistry: Sendable {
     // MARK: Sequences
 
     func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
-        let buffer = EventBuffer<PusherEvent>(limit: sequenceLimit)
+        let buffer = EventBuffer<PusherEvent>(limit: limits.sequenceBuffer)
         let id: UInt64? = state.withLockedValue { state in
             guard !state.isFinished else { return nil }
             state.serial += 1
@@ -161,6 +165,7 @@ final class SinkRegistry: Sendable {
             defer {
                 state.forEveryEvent = []
                 state.byName = [:]
+                state.bindingCount = 0
             }
             return state.forEveryEvent + state.byName.values.joined()
         }
@@ -181,12 +186,19 @@ final class SinkRegistry: Sendable {
 
 extension SinkRegistry.State {
     fileprivate mutating func add(_ sink: SinkRegistry.Sink, _ name: String?) {
+        if sink.binding != nil { bindingCount += 1 }
         if let name { byName[name, default: []].append(sink) } else { forEveryEvent.append(sink) }
     }
 
     fileprivate mutating func remove(from name: String?, where matches: (SinkRegistry.Sink) -> Bool) -> [SinkRegistry
         .Sink]
     {
+        let removed = take(from: name, where: matches)
+        bindingCount -= removed.count { $0.binding != nil }
+        return removed
+    }
+
+    private mutating func take(from name: String?, where matches: (SinkRegistry.Sink) -> Bool) -> [SinkRegistry.Sink] {
         guard let name else {
             let removed = forEveryEvent.filter(matches)
             forEveryEvent.removeAll(where: matches)

@@ -1,11 +1,14 @@
 import Foundation
 
 /// Where a redirect leads. A `POST` stays a `POST`, with its body: an authorization asked for by `GET` is another one.
-enum Redirect {
+package enum Redirect {
     static let maximum = 5
 
     /// Nil where the response is no redirect.
-    static func target(of response: HTTPResponse, to request: HTTPRequest) throws(HTTPRequestError) -> HTTPRequest? {
+    package static func target(
+        of response: HTTPResponse,
+        to request: HTTPRequest
+    ) throws(HTTPRequestError) -> HTTPRequest? {
         guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["Location"] else {
             return nil
         }

@@ -5,6 +5,9 @@ extension CoreConfiguration {
         timeouts = options.timeouts.clamped
         authorizationsAtOnce = options.limits.authorizationsAtOnce
         authorizationTries = options.limits.authorizationTries
+        channels = options.limits.channels
+        members.count = options.limits.members
+        members.size = options.limits.messageSize
         heldEncryptedEvents = options.limits.heldEncryptedEvents
         queuedClientEvents = options.limits.queuedClientEvents
         clientEventsPerSecond = options.limits.clientEventsPerSecond

@@ -41,6 +41,8 @@ extension PusherClientOptions {
             ("queuedClientEvents", limits.queuedClientEvents),
             ("clientEventsPerSecond", limits.clientEventsPerSecond ?? 1),
             ("clientEventSize", limits.clientEventSize), ("heldEncryptedEvents", limits.heldEncryptedEvents),
+            ("channels", limits.channels), ("bindings", limits.bindings), ("members", limits.members),
+            ("sendBufferSize", limits.sendBufferSize),
         ]
         if let (name, size) = sizes.first(where: { $0.1 <= 0 }) {
             throw PusherClientError(.invalidOption, "the limit \(name), \(size), is not positive")

@@ -1,15 +1,21 @@
 extension PusherClientOptions {
-    /// What may grow, and how far.
+    /// What may grow, and how far. Each has to be positive.
+    ///
+    /// What is beyond a limit is refused or given up as the limit says, and reported by ``Pusher/errors``, with a code
+    /// of its own: nothing grows without an end, and nothing is lost silently. Waiting calls, sequences and
+    /// observations have no limit: they live as long as the code that waits for them, or holds them.
     public struct Limits: Hashable, Sendable {
         /// The largest message, in bytes. A larger one is refused with close code 1009, and the client reconnects.
         /// Default: 16 MiB.
         public var messageSize: Int
         /// The elements that a sequence keeps for a slow consumer. The newest are kept; what is dropped is counted in
-        /// ``EventSequence/droppedCount`` and reported once a spell. Default: 65,536.
-        public var sequenceBuffer: Int
-        /// The callbacks that may wait for their queue. The newest are kept; dropped ones are counted and reported.
-        /// Changes of state and outcomes of subscriptions are never dropped.
+        /// ``EventSequence/droppedCount``, and each spell of it reported (``PusherClientError/Code/eventsDropped``).
         /// Default: 65,536.
+        public var sequenceBuffer: Int
+        /// The callbacks that may wait for their queue. The newest are kept; that some are dropped is reported when it
+        /// begins (``PusherClientError/Code/eventsDropped``), and how many were when the queue has caught up. Changes
+        /// of the state, outcomes of subscriptions and resubscriptions are counted apart, so that no flood of events
+        /// costs one of them: they are dropped only where so many of them wait alone. Default: 65,536.
         public var pendingCallbacks: Int
         /// How many authorizations are asked for at once. Default: 16; a ``BatchAuthorizer`` says for itself how many
         /// it takes in one request.
@@ -28,6 +34,22 @@ extension PusherClientOptions {
         /// The events of an encrypted channel that may wait for its key. When more come, the oldest fails. Default:
         /// 1,000.
         public var heldEncryptedEvents: Int
+        /// The channels that there may be at once, subscribed or not. Another one is refused with
+        /// ``PusherClientError/Code/tooManyChannels``. Default: 100,000.
+        public var channels: Int
+        /// The callbacks that may be bound to each channel, to the client, to its user and to the user's watchlist.
+        /// Another one is not bound, and reported with ``PusherClientError/Code/tooManyBindings``: whoever comes here
+        /// binds again and again, and never unbinds. Default: 10,000.
+        public var bindings: Int
+        /// The members of a presence channel who are kept, and the watched users who are; all of them together may
+        /// also take no more bytes than ``messageSize``, for the server has to send the list in one message. Those
+        /// beyond are left out as if they were not there, but for this client's own member, until there is room:
+        /// nobody is told that they come or go. It is reported once for each subscription, with
+        /// ``PusherClientError/Code/tooManyMembers``. Default: 100,000.
+        public var members: Int
+        /// The bytes that may wait for a server which does not read what it is sent. With more the connection is given
+        /// up with ``PusherClientError/Code/sendBufferFull``, and made anew. Default: 16 MiB.
+        public var sendBufferSize: Int
 
         /// Makes limits.
         public init(
@@ -40,7 +62,11 @@ extension PusherClientOptions {
             queuedClientEvents: Int = 100,
             clientEventsPerSecond: Int? = 10,
             clientEventSize: Int = 10_240,
-            heldEncryptedEvents: Int = 1_000
+            heldEncryptedEvents: Int = 1_000,
+            channels: Int = 100_000,
+            bindings: Int = 10_000,
+            members: Int = 100_000,
+            sendBufferSize: Int = 16 * 1_024 * 1_024
         ) {
             self.messageSize = messageSize
             self.sequenceBuffer = sequenceBuffer
@@ -52,6 +78,10 @@ extension PusherClientOptions {
             self.clientEventsPerSecond = clientEventsPerSecond
             self.clientEventSize = clientEventSize
             self.heldEncryptedEvents = heldEncryptedEvents
+            self.channels = channels
+            self.bindings = bindings
+            self.members = members
+            self.sendBufferSize = sendBufferSize
         }
     }
 }

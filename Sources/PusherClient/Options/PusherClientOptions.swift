@@ -264,6 +264,11 @@ extension PusherClientOptions {
     }
 }
 
+extension PusherClientOptions: CustomReflectable {
+    /// Nothing, for `dump`: headers and items of the query may be secret.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
 extension PusherClientOptions: Hashable {
     /// Options are equal where they are the same object.
     public static func == (left: PusherClientOptions, right: PusherClientOptions) -> Bool { left === right }

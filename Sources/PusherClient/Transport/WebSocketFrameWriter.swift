@@ -69,13 +69,3 @@ package enum WebSocketFrameWriter {
         }
     }
 }
-
-extension String {
-    /// As many whole characters from the start as fit into that many bytes.
-    fileprivate func prefix(fittingUTF8Bytes limit: Int) -> String {
-        guard utf8.count > limit else { return self }
-        var text = self
-        while text.utf8.count > limit { text.unicodeScalars.removeLast() }
-        return text
-    }
-}

@@ -20,6 +20,19 @@ extension WebSocketSession {
         }
     }
 
+    /// Begins with a channel that is connected already.
+    func start(over channel: any Channel) {
+        guard case .connecting = stage else { return channel.close(promise: nil) }
+        do {
+            upgrade = UpgradeResponseReader(try UpgradeRequest(request))
+        } catch {
+            channel.close(promise: nil)
+            return end(TransportClosure(code: nil, error: error))
+        }
+        _ = adopt(channel)
+        connected(channel, tls: nil)
+    }
+
     private func connect(tls: NIOSSLContext?) {
         guard case .connecting = stage else { return }
         guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {

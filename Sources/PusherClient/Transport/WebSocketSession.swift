@@ -96,8 +96,8 @@ extension WebSocketSession {
             unwritten > options.maximumUnwrittenBytes
         else { return }
         let error = PusherClientError(
-            .connectionClosed,
-            "the server does not read: \(unwritten) bytes wait to be sent to it"
+            .sendBufferFull,
+            "the server does not read: \(unwritten) bytes wait to be sent to it, and limits.sendBufferSize allows no more"
         )
         end(TransportClosure(code: nil, error: error))
     }

@@ -47,6 +47,7 @@ package struct WebSocketTransport: Transport {
         self.init(
             Options(
                 maximumMessageSize: options.limits.messageSize,
+                maximumUnwrittenBytes: options.limits.sendBufferSize,
                 closingTimeout: options.timeouts.clamped.closing,
                 tls: options.tls,
                 proxies: proxies
@@ -73,6 +74,21 @@ package struct WebSocketTransport: Transport {
             eventLoop: eventLoop
         )
         eventLoop.execute { connection.start() }
+        return connection
+    }
+
+    /// The same over a channel that is connected already, without TLS and without a proxy, on the channel's event loop:
+    /// for tests that have no socket.
+    package func connect(
+        to request: TransportRequest,
+        over channel: any Channel,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> WebSocketConnection {
+        let connection = WebSocketConnection(
+            WebSocketSession(request, transport: self, eventLoop: channel.eventLoop, receive: receive),
+            eventLoop: channel.eventLoop
+        )
+        channel.eventLoop.execute { connection.session.value.start(over: channel) }
         return connection
     }
 }

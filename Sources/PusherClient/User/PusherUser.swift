@@ -39,7 +39,7 @@ public final class PusherUser: Sendable {
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.userEvents.bind(eventName, by: engine.dispatcher, eventCallback)
+        engine.bind(eventName, to: engine.userEvents, eventCallback)
     }
 
     /// Calls back for every event that is sent to the user, on the callback queue.
@@ -47,7 +47,7 @@ public final class PusherUser: Sendable {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.userEvents.bind(nil, by: engine.dispatcher, eventCallback)
+        engine.bind(nil, to: engine.userEvents, eventCallback)
     }
 
     /// Ends the calls of one callback. Called on the queue that runs it, no call begins after it has returned.
@@ -100,9 +100,10 @@ public final class PusherWatchlist: Sendable {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (WatchlistEvent) -> Void) -> String {
-        engine.watchlistCallbacks.bind { event in
+        let id = engine.watchlistCallbacks.bind(limit: engine.limits.bindings) { event in
             if event.name == eventName { eventCallback(event) }
         }
+        return id ?? engine.refuseBinding("the watchlist")
     }
 
     /// Ends the calls of one callback.

@@ -12,10 +12,15 @@ final class WatchlistCallbacks: Sendable {
 
     private let callbacks = NIOLockedValueBox<[Callback]>([])
 
-    func bind(_ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String {
+    /// Nil where so many are bound already.
+    func bind(limit: Int, _ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String? {
         let callback = Callback(call)
-        callbacks.withLockedValue { $0.append(callback) }
-        return callback.id
+        let isBound = callbacks.withLockedValue { callbacks in
+            guard callbacks.count < limit else { return false }
+            callbacks.append(callback)
+            return true
+        }
+        return isBound ? callback.id : nil
     }
 
     func unbind(_ id: String) { remove { $0.id == id } }

@@ -134,7 +134,9 @@ struct EndpointTests {
         "Limits that cannot be used",
         arguments: [
             ("messageSize", PusherClientOptions.Limits(messageSize: 0)), ("sequenceBuffer", .init(sequenceBuffer: -1)),
-            ("pendingCallbacks", .init(pendingCallbacks: .min)),
+            ("pendingCallbacks", .init(pendingCallbacks: .min)), ("channels", .init(channels: 0)),
+            ("bindings", .init(bindings: 0)), ("members", .init(members: 0)),
+            ("sendBufferSize", .init(sendBufferSize: 0)),
         ]
     )
     func limits(name: String, limits: PusherClientOptions.Limits) {

@@ -27,7 +27,7 @@ struct ThroughProxyTests {
 
     @Test("user name and password are sent, to both kinds of requests", arguments: [true, false])
     func credentials(useTLS: Bool) async throws {
-        try await withProxy(useTLS: useTLS, isProtected: true, password: "secret: ünïque", authMethod: authEndpoint) {
+        try await withProxy(useTLS: useTLS, isProtected: true, password: "hush: ünïque", authMethod: authEndpoint) {
             server,
             proxy,
             pusher in

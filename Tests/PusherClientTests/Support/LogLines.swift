@@ -1,6 +1,6 @@
 import Logging
 
-/// Keeps what is logged.
+/// Keeps what is logged, for tests that look at it.
 final class LogLines: Sendable {
     private let lines = Log<String>()
 

@@ -15,8 +15,7 @@ final class VirtualWorld: Sendable {
 
     let loop = NIOAsyncTestingEventLoop()
     let network: InMemoryServer
-    private let start = ContinuousClock.now
-    private let suspended = NIOLockedValueBox(Duration.zero)
+    private let clock: Clock
     /// Clients end when they are released, which is as soon as a test has no more use for its variable.
     private let held = Log<Pusher>()
 
@@ -24,12 +23,22 @@ final class VirtualWorld: Sendable {
 
     init(_ options: PusherTestServer.Options = .init()) {
         network = InMemoryServer(eventLoop: loop, options: options)
+        clock = Clock(loop: loop)
     }
 
-    /// The clock that goes on while the machine is suspended.
-    var now: ContinuousClock.Instant {
-        start + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
+    /// Goes on while the machine is suspended. Clients know it, and not the world, which holds them.
+    private struct Clock: Sendable {
+        let loop: NIOAsyncTestingEventLoop
+        let start = ContinuousClock.now
+        let suspended = NIOLockedValueBox(Duration.zero)
+
+        var now: ContinuousClock.Instant {
+            start + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
+        }
     }
+
+    /// What the clock shows that goes on while the machine is suspended.
+    var now: ContinuousClock.Instant { clock.now }
 
     /// - Parameter transport: What it opens sockets with; nil for links to the server.
     func makeClient(
@@ -57,7 +66,7 @@ final class VirtualWorld: Sendable {
                 eventLoop: loop,
                 transport: transport ?? InMemoryTransport(server: network),
                 requester: InMemoryRequester(server: network),
-                now: { self.now },
+                now: { [clock] in clock.now },
                 random: { random }
             )
         )
@@ -84,7 +93,7 @@ final class VirtualWorld: Sendable {
     func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(duration)) }
 
     /// The machine sleeps: the clock goes on, the timers do not.
-    func suspend(for duration: Duration) { suspended.withLockedValue { $0 += duration } }
+    func suspend(for duration: Duration) { clock.suspended.withLockedValue { $0 += duration } }
 
     /// The timers and sockets that a client has now.
     func leftovers(of pusher: Pusher) async throws -> Leftovers {
@@ -212,9 +221,4 @@ final class RecordingDelegate: PusherDelegate {
         undecryptable.append("\(channelName) \(eventName)")
     }
     func receivedError(error: PusherError) { errors.append(error) }
-}
-
-extension Logger {
-    /// Writes nothing.
-    static var quiet: Logger { Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() } }
 }

@@ -144,7 +144,7 @@ struct WebSocketClosingTests {
                 }
             }
             guard case .closed(let closure)? = await socket.nextOutcome() else { return #expect(Bool(false)) }
-            #expect(closure.error?.code == .connectionClosed)
+            #expect(closure.error?.code == .sendBufferFull)
             #expect(closure.error?.message.contains("does not read") == true)
             continuation.yield()
         }

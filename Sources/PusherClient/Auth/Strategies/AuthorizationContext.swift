@@ -26,12 +26,12 @@ package struct AuthorizationContext: Sendable {
 }
 
 /// Whom or what a message is about.
-enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
+package enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
     case channel(String)
     case channels(Int)
     case user
 
-    var description: String {
+    package var description: String {
         switch self {
         case .channel(let name): "channel '\(name)'"
         case .channels(let count): "\(count) channels"

@@ -1,10 +1,10 @@
-import Foundation
+package import Foundation
 
 extension EndpointAnswer {
     /// The most characters of a refusal that an error holds.
-    static let maximumBodyLength = 10_000
+    package static let maximumBodyLength = 10_000
     /// The longest that a `Retry-After` is obeyed.
-    static let maximumRetryDelay = 60
+    package static let maximumRetryDelay = 60
 
     func refusal(status: Int, body: String?, _ subject: AuthorizationSubject) -> AuthorizationError {
         var error = error(
@@ -39,7 +39,7 @@ extension EndpointAnswer {
     }
 
     /// Seconds or a date; zero for anything else.
-    static func retryDelay(_ text: String?, now: Date) -> Duration {
+    package static func retryDelay(_ text: String?, now: Date) -> Duration {
         guard let text = text?.trimmingCharacters(in: .whitespaces) else { return .zero }
         if let seconds = Int(text) { return .seconds(min(max(0, seconds), maximumRetryDelay)) }
         let format = DateFormatter()

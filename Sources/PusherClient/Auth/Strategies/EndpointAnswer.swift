@@ -1,23 +1,29 @@
 import PusherProtocol
 
 /// The answer of an authorization endpoint, and what can be wrong with it (protocol clause 8).
-struct EndpointAnswer {
+package struct EndpointAnswer {
     /// In bytes. Signatures have about 90, shared secrets 44.
-    static let maximumAuthSize = ClientStateMachine.maximumAuthLength
+    package static let maximumAuthSize = ClientStateMachine.maximumAuthLength
     /// In bytes. What servers take is less.
-    static let maximumDataSize = ClientStateMachine.maximumDataLength
+    package static let maximumDataSize = ClientStateMachine.maximumDataLength
 
     let response: HTTPResponse
     let url: String
     /// Whether another request could carry something else, for example a fresh token.
     let isAskedAnew: Bool
 
-    func authorization(of subject: AuthorizationSubject) throws(AuthorizationError) -> Authorization {
+    package init(response: HTTPResponse, url: String, isAskedAnew: Bool) {
+        self.response = response
+        self.url = url
+        self.isAskedAnew = isAskedAnew
+    }
+
+    package func authorization(of subject: AuthorizationSubject) throws(AuthorizationError) -> Authorization {
         try authorization(in: try object(for: subject), of: subject)
     }
 
     /// Throws where there is an answer for none of them.
-    func authorizations(
+    package func authorizations(
         ofChannels names: [String]
     ) throws(AuthorizationError) -> [Result<Authorization, AuthorizationError>] {
         let answers = try object(for: names.count == 1 ? .channel(names[0]) : .channels(names.count))
@@ -124,14 +130,20 @@ struct EndpointAnswer {
         )
     }
 
-    /// With what is known of the answer, but for cookies: who has one may be the user.
+    /// Whoever has what stands in one of these may be the user, or their browser.
+    private static let secretHeaders: Set = [
+        "set-cookie", "set-cookie2", "authorization", "authentication-info", "location", "refresh", "x-csrf-token",
+        "x-xsrf-token",
+    ]
+
+    /// With what is known of the answer, but for what may be secret.
     func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
         AuthorizationError(
             kind,
             message,
             url: HTTPRequest.printable(url: url),
             httpStatus: status,
-            httpHeaders: response.headers.dictionary.filter { $0.key.lowercased() != "set-cookie" }
+            httpHeaders: response.headers.dictionary.filter { !Self.secretHeaders.contains($0.key.lowercased()) }
         )
     }
 }

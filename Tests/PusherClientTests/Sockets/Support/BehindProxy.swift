@@ -27,7 +27,7 @@ func withProxy(
     }
     var proxyOptions = PusherTestProxy.Options()
     proxyOptions.hosts[proxiedName] = serverOptions.host
-    if isProtected { proxyOptions.credentials = .init(username: "ada", password: "secret: ünïque") }
+    if isProtected { proxyOptions.credentials = .init(username: "ada", password: "hush: ünïque") }
     try await PusherTestServer.withServer(options: serverOptions) { server in
         try await PusherTestProxy.withProxy(options: proxyOptions) { proxy in
             let pusher = Pusher(

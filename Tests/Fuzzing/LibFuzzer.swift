@@ -1,0 +1,31 @@
+#if FUZZING
+    import Foundation
+
+    /// The loop that makes inputs. It is a C library, which comes with the compiler.
+    enum LibFuzzer {
+        /// Goes by the arguments of the process.
+        static func run() -> CInt {
+            var count = CommandLine.argc
+            var arguments = CommandLine.unsafeArgv
+            return runDriver(&count, &arguments, testOneInput)
+        }
+    }
+
+    private typealias Arguments = UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>
+
+    @_silgen_name("LLVMFuzzerRunDriver")
+    private func runDriver(
+        _ count: UnsafeMutablePointer<CInt>,
+        _ arguments: UnsafeMutablePointer<Arguments>,
+        _ test: @convention(c) (UnsafePointer<UInt8>?, Int) -> CInt
+    ) -> CInt
+
+    private let target = FuzzTarget(rawValue: ProcessInfo.processInfo.environment["FUZZ_TARGET"] ?? "")
+
+    /// Under the name that the library's own `main`, which is not used, looks for.
+    @_cdecl("LLVMFuzzerTestOneInput")
+    public func testOneInput(_ bytes: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
+        target?.run(Array(UnsafeBufferPointer(start: bytes, count: count)))
+        return 0
+    }
+#endif

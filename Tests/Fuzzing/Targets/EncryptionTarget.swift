@@ -1,0 +1,88 @@
+import Foundation
+import PusherEncryption
+import PusherProtocol
+
+/// Nothing is taken for a sealed event that is none, what is sealed is opened again, one changed bit is noticed; and
+/// base64 is what Foundation takes it for.
+///
+/// Input: a byte that says what the rest is: `e` the data of an event, `b` base64, `k` a key in base64, `s` two bytes
+/// for what is changed, and a text to be sealed.
+enum EncryptionTarget {
+    private static let keyBytes = [UInt8](0..<32)
+    private static let nonce = [UInt8](100..<124)
+
+    static func run(_ input: [UInt8]) {
+        var reader = InputReader(input)
+        guard let key = SecretKey(keyBytes) else { return require(false, "no key") }
+        switch reader.byte() {
+        case UInt8(ascii: "e"): open(reader.remaining().text, key)
+        case UInt8(ascii: "b"): decode(reader.remaining())
+        case UInt8(ascii: "k"): makeKey(reader.remaining().text)
+        case UInt8(ascii: "s"):
+            let place = Int(reader.byte()) << 8 | Int(reader.byte())
+            seal(reader.remaining(), place, key)
+        default: break
+        }
+    }
+
+    private static func open(_ text: String, _ key: SecretKey) {
+        for payload in [Envelope.Payload.string(text), .json(text)] {
+            guard let message = try? EncryptedEvent.open(payload, with: key) else { continue }
+            // Whoever has the key made it: the same must come out in the plain way.
+            guard case .value(.object(let members)) = PlainJSON.parse(Array(text.utf8)) else {
+                return require(false, "what is no object is opened: \(text)")
+            }
+            func bytes(_ key: String) -> [UInt8]? {
+                members.last { $0.key == key }?.value.string.flatMap { Data(base64Encoded: $0) }.map { Array($0) }
+            }
+            let plain = bytes("ciphertext").flatMap { box in
+                bytes("nonce").flatMap { SecretBox.open(box, nonce: $0, key: key) }
+            }
+            require(plain == Array(message.utf8), "it is opened to \(message)")
+        }
+    }
+
+    private static func decode(_ text: [UInt8]) {
+        let expected = Data(base64Encoded: Data(text)).map { Array($0) }
+        let ours = text.withExactMemory { bytes -> [UInt8]? in
+            let capacity = Base64.capacity(forCharacters: bytes.count)
+            let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: capacity, alignment: 1)
+            defer { memory.deallocate() }
+            return Base64.decode(bytes.bindMemory(to: UInt8.self).span, into: memory).map { Array(memory[..<$0]) }
+        }
+        // It takes more than we do: padding that is too long, and what follows it.
+        if let ours { require(ours == expected, "\(text.text) is \(ours), not \(String(describing: expected))") }
+        if let expected, Data(expected).base64EncodedString() == text.text {
+            require(ours != nil, "\(text.text) is refused")
+        }
+    }
+
+    private static func makeKey(_ text: String) {
+        let bytes = Data(base64Encoded: text).map { Array($0) }
+        guard let key = SecretKey(base64: text) else {
+            return require(bytes?.count != 32 || text.utf8.count > 64, "the key \(text) is refused")
+        }
+        require(bytes.flatMap { SecretKey($0) } == key, "the key \(text) is another one")
+        require("\(key)" == "SecretKey(…)", "a key is printed")
+    }
+
+    private static func seal(_ message: [UInt8], _ place: Int, _ key: SecretKey) {
+        guard var box = SecretBox.seal(message, nonce: nonce, key: key) else { return require(false, "not sealed") }
+        let text = String(validating: message, as: UTF8.self)
+        require((try? EncryptedEvent.open(payload(box), with: key)) == text, "what was sealed is not opened")
+        box[(place >> 3) % box.count] ^= 1 << UInt8(place & 7)
+        do throws(EncryptedEvent.Failure) {
+            _ = try EncryptedEvent.open(payload(box), with: key)
+            require(false, "what was changed is opened")
+        } catch {
+            require(error == .wrongKey, "what was changed is \(error)")
+        }
+    }
+
+    private static func payload(_ box: [UInt8]) -> Envelope.Payload {
+        let members = [("nonce", nonce), ("ciphertext", box)].map { name, bytes in
+            #""\#(name)":"\#(Data(bytes).base64EncodedString())""#
+        }
+        return .json("{\(members.joined(separator: ","))}")
+    }
+}

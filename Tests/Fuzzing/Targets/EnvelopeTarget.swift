@@ -1,0 +1,77 @@
+import PusherProtocol
+
+/// The decoder of messages, which looks at each byte once, says what a plain one does that builds a tree; and what is
+/// encoded of it is decoded to the same.
+///
+/// Input: the frame.
+enum EnvelopeTarget {
+    static func run(_ input: [UInt8]) {
+        let ours: Envelope?
+        var error: EnvelopeError?
+        do {
+            ours = try input.withExactMemory(decode)
+        } catch let failure as EnvelopeError {
+            ours = nil
+            error = failure
+        } catch {
+            return require(false, "the decoder throws \(error)")
+        }
+        let plain = PlainJSON.parse(input)
+        guard let ours else {
+            switch error {
+            case .malformed(let offset): require((0...input.count).contains(offset), "the offset \(offset) is outside")
+            case .tooDeep(let offset): require((511...input.count).contains(offset), "\(offset) is not deep")
+            case .notAnObject, .noEvent, nil: break
+            }
+            return require(error == reason(plain), "\(String(describing: error)) of \(input.text)")
+        }
+        require(reason(plain) == nil, "only we take \(input.text)")
+        check(ours, plain, input)
+        checkEncoding(ours)
+    }
+
+    private static func decode(_ bytes: UnsafeRawBufferPointer) throws -> Envelope {
+        try Envelope(decoding: bytes.bindMemory(to: UInt8.self).span)
+    }
+
+    /// Why it is no message.
+    private static func reason(_ plain: PlainJSON.Outcome) -> EnvelopeError? {
+        switch plain {
+        case .value(.object(let members)):
+            if case .string = members.last(where: { $0.key == "event" })?.value { nil } else { .noEvent }
+        case .value: .notAnObject
+        case .malformed(let offset): .malformed(offset: offset)
+        case .tooDeep(let offset): .tooDeep(offset: offset)
+        }
+    }
+
+    private static func check(_ ours: Envelope, _ plain: PlainJSON.Outcome, _ input: [UInt8]) {
+        guard case .value(.object(let members)) = plain else { return }
+        func last(_ key: String) -> PlainJSON? { members.last { $0.key == key }?.value }
+        require(ours.event == last("event")?.string, "the event \(ours.event) of \(input.text)")
+        require(ours.channel == last("channel")?.string, "the channel of \(input.text)")
+        let user = last("user_id")
+        if case .number(let text) = user {
+            require(ours.userID == text, "the user id of \(input.text)")
+        } else {
+            require(ours.userID == user?.string, "the user id of \(input.text)")
+        }
+        switch (ours.data, last("data")) {
+        case (.none, nil), (.none, .null): break
+        case (.string(let text), .string(let other)): require(text == other, "the data of \(input.text)")
+        case (.json(let text), let other?):
+            require(PlainJSON.parse(Array(text.utf8)) == .value(other), "the data of \(input.text)")
+        default: require(false, "the kind of the data of \(input.text)")
+        }
+        let known = ["event", "channel", "data", "user_id"]
+        let hasOthers = members.contains { !known.contains($0.key) }
+        require((ours.unknownKeysText != nil) == hasOthers, "the other keys of \(input.text)")
+    }
+
+    private static func checkEncoding(_ envelope: Envelope) {
+        var expected = envelope
+        expected.unknownKeysText = nil
+        let text = envelope.jsonText
+        require((try? Envelope(decoding: text)) == expected, "\(envelope) becomes \(text)")
+    }
+}

@@ -1,0 +1,156 @@
+#!/usr/bin/env bash
+# fuzz.sh build                  builds the fuzzer
+# fuzz.sh run SECONDS [TARGET]   gives it so much time, shared by all targets in turns, or for one; prints a table
+# fuzz.sh check                  gives each target a few seconds, from the inputs in the repository only
+# fuzz.sh table                  prints what all runs so far have come to
+# fuzz.sh keep [TARGET]          puts the smallest inputs that reach all that was reached into the repository
+#
+# OUTPUT is the folder for inputs, findings, logs and counts; FUZZER the program, where it is not built here.
+set -euo pipefail
+cd "$(dirname "$0")/../.."
+
+SWIFT=${SWIFT:-swift}
+OUTPUT=${OUTPUT:-.build-fuzzer/output}
+FUZZER=${FUZZER:-.build-fuzzer/release/fuzzer}
+here=Tests/Fuzzing
+
+# How much of the time each target gets, and how long its inputs may become. The client is the deepest.
+targets=(
+    "utf8 1 256" "upgrade 2 1024" "frames 3 1024" "envelope 4 1024" "json 2 512" "presence 3 2048"
+    "encryption 2 512" "authorization 2 1024" "redirect 1 256" "client 12 4096"
+)
+
+export PUSHER_FUZZING=1
+# The runtime's own report of a crash takes long, and libFuzzer makes one. Dictionaries are to be in the same order.
+export SWIFT_BACKTRACE=enable=no SWIFT_DETERMINISTIC_HASHING=1
+export ASAN_OPTIONS=detect_leaks=${LEAKS:-1}:malloc_context_size=2:quarantine_size_mb=32:handle_abort=1
+
+build() {
+    # shellcheck disable=SC2086
+    "$SWIFT" build ${FLAGS:-} -c release --product fuzzer --scratch-path .build-fuzzer
+}
+
+# fuzz TARGET SECONDS LENGTH FOLDER...: false where something was found.
+fuzz() {
+    local target=$1 seconds=$2 length=$3 log status=0 cpu
+    shift 3
+    log=$OUTPUT/logs/$target.log
+    mkdir -p "$OUTPUT/logs" "$OUTPUT/findings/$target"
+    local dictionary=()
+    [ ! -f "$here/Dictionaries/$target.dict" ] || dictionary=("-dict=$here/Dictionaries/$target.dict")
+    local TIMEFORMAT='%U %S'
+    {
+        time FUZZ_TARGET=$target "$FUZZER" "$@" "$here/Corpus/$target" "${dictionary[@]}" \
+            -max_total_time="$seconds" -max_len="$length" -timeout=25 -rss_limit_mb=1500 -malloc_limit_mb=256 \
+            -print_final_stats=1 -reload=0 -artifact_prefix="$OUTPUT/findings/$target/" >"$log" 2>&1
+    } 2>"$OUTPUT/logs/$target.time" || status=$?
+    cpu=$(awk '{ print $1 + $2 }' "$OUTPUT/logs/$target.time")
+    count "$target" "$cpu" "$log" >>"$OUTPUT/runs.tsv"
+    [ $status = 0 ] && return
+    cp "$log" "$OUTPUT/findings/$target/$(date +%Y%m%dT%H%M%S).log"
+    echo "FOUND by $target (see $OUTPUT/findings/$target):" >&2
+    grep -m 4 -aE 'FINDING|Fatal error|ERROR: |SUMMARY' "$log" >&2 || tail -n 5 "$log" >&2
+    return 1
+}
+
+# count TARGET CPU LOG: a line for the table. The last status line that the library has printed has all of it.
+count() {
+    awk -v target="$1" -v cpu="$2" '
+        /^#[0-9]+/ && / cov: / {
+            executions = substr($1, 2)
+            for (field = 2; field < NF; field++) {
+                if ($field == "cov:") edges = $(field + 1)
+                if ($field == "ft:") features = $(field + 1)
+            }
+        }
+        /^stat::number_of_executed_units/ { executions = $2 }
+        END { printf "%s\t%s\t%d\t%d\t%d\n", target, cpu, executions, edges, features }
+    ' "$3"
+}
+
+table() {
+    echo "| target | CPU hours | executions | edges | features | findings |"
+    echo "|---|---|---|---|---|---|"
+    local line target
+    for line in "${targets[@]}"; do
+        target=${line%% *}
+        awk -F '\t' -v target="$target" -v findings="$(findings "$target")" '
+            $1 == target {
+                cpu += $2; executions += $3
+                if ($4 > edges) edges = $4
+                if ($5 > features) features = $5
+            }
+            END {
+                printf "| %s | %.2f | %d | %d | %d | %d |\n", target, cpu / 3600, executions, edges, features, findings
+            }
+        ' "$OUTPUT/runs.tsv"
+    done
+    awk -F '\t' '{ cpu += $2; executions += $3 } END { printf "| all | %.2f | %d | | | |\n", cpu / 3600, executions }' \
+        "$OUTPUT/runs.tsv"
+}
+
+findings() { find "$OUTPUT/findings/$1" -type f ! -name '*.log' 2>/dev/null | wc -l; }
+
+# each COMMAND [TARGET]: the command with name, share and length of each target, or of one.
+each() {
+    local command=$1 only=${2:-} line name share length known=""
+    for line in "${targets[@]}"; do
+        read -r name share length <<<"$line"
+        [ -z "$only" ] || [ "$only" = "$name" ] || continue
+        known=yes
+        "$command" "$name" "$share" "$length"
+    done
+    [ -n "$known" ] || { echo "There is no target '$only'." >&2; exit 2; }
+}
+
+run() {
+    local only=${2:-} status=0
+    end=$(($(date +%s) + $1))
+    mkdir -p "$OUTPUT"
+    touch "$OUTPUT/runs.tsv"
+    turn() {
+        local seconds=$(($2 * 60)) left=$((end - $(date +%s)))
+        [ -z "$only" ] || seconds=$((seconds < 900 ? 900 : seconds))
+        [ $left -gt 0 ] || return 0
+        mkdir -p "$OUTPUT/inputs/$1"
+        fuzz "$1" $((seconds < left ? seconds : left)) "$3" "$OUTPUT/inputs/$1" || status=1
+    }
+    while [ "$(date +%s)" -lt $end ]; do each turn "$only"; done
+    table
+    return $status
+}
+
+check() {
+    local status=0
+    OUTPUT=.build-fuzzer/check
+    rm -rf "$OUTPUT"
+    mkdir -p "$OUTPUT"
+    turn() {
+        mkdir -p "$OUTPUT/inputs/$1"
+        fuzz "$1" $(($2 < 3 ? 4 : $2 + 2)) "$3" "$OUTPUT/inputs/$1" || status=1
+    }
+    each turn
+    table
+    return $status
+}
+
+keep() {
+    turn() {
+        rm -rf "$OUTPUT/kept"
+        mkdir -p "$OUTPUT/kept" "$OUTPUT/inputs/$1"
+        FUZZ_TARGET=$1 "$FUZZER" -merge=1 -max_len="$3" -timeout=25 "$OUTPUT/kept" "$here/Corpus/$1" \
+            "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
+        echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) of $(find "$OUTPUT/inputs/$1" "$here/Corpus/$1" -type f | wc -l)"
+        find "$OUTPUT/kept" -type f -exec cp {} "$here/Corpus/$1/" \;
+    }
+    each turn "${1:-}"
+}
+
+case ${1:-} in
+build) build ;;
+run) run "${2:-60}" "${3:-}" ;;
+check) check ;;
+table) table ;;
+keep) keep "${2:-}" ;;
+*) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 2 ;;
+esac

@@ -1,0 +1,270 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("What is dropped is freed, whatever the client is doing", .timeLimit(.minutes(5)))
+struct ReleaseTests {
+    /// What the client is doing when something is dropped.
+    enum Situation: String, CaseIterable, Sendable {
+        case initialized, connecting, waiting, connected, subscribing, authorizing, pausing, signingIn, disconnecting
+        case disconnected, refused
+    }
+
+    /// Something that only a closure or a task of the application owns: as long as it is there, so are they.
+    private final class Owned: Sendable {}
+
+    /// A weak reference that a closure can look at.
+    private final class Probe: Sendable {
+        private weak let owned: Owned?
+        var isFreed: Bool { owned == nil }
+        init(_ owned: Owned) { self.owned = owned }
+    }
+
+    let world = VirtualWorld()
+
+    private func makeClient(for situation: Situation, owned: Owned = Owned()) -> Pusher {
+        let server = world.server
+        let method = AuthMethod.authorizer { [owned] request in
+            defer { withExtendedLifetime(owned) {} }
+            switch situation {
+            case .authorizing: return try await Self.nothing()
+            case .pausing: throw AuthorizationError(.requestFailed, "no", recovery: .retry(after: .seconds(60)))
+            default:
+                let signed = server.authorization(forSocket: request.socketID, channel: request.channelName)
+                return PusherAuth(auth: signed.auth)
+            }
+        }
+        let userMethod = UserAuthMethod.authenticator { [owned] _ in
+            defer { withExtendedLifetime(owned) {} }
+            return try await Self.nothing()
+        }
+        let pusher = world.makeUnheldClient(
+            .virtual(authMethod: method, userAuthMethod: userMethod, limits: .init(clientEventsPerSecond: 1))
+        )
+        pusher.subscribe("private-orders")
+        return pusher
+    }
+
+    /// Waits until its task is cancelled.
+    private static func nothing<Value: Sendable>() async throws -> Value {
+        guard let value = await FirstAnswer<Value>().value() else { throw CancellationError() }
+        return value
+    }
+
+    /// Brings the client there.
+    private func bring(_ pusher: Pusher, into situation: Situation) async throws {
+        switch situation {
+        case .connecting: world.server.failConnections(with: .stalled)
+        case .waiting: world.network.failLinks(with: .unreachable)
+        case .subscribing: world.server.failSubscriptions(to: "private-orders", with: .unanswered)
+        case .refused: world.server.failConnections(with: .closed(code: 4001))
+        case .initialized, .connected, .authorizing, .pausing, .signingIn, .disconnecting, .disconnected: break
+        }
+        if situation == .signingIn { pusher.signIn() }
+        if situation != .initialized { pusher.connect() }
+        await world.run()
+        switch situation {
+        case .initialized, .connecting, .waiting, .refused: break
+        case .disconnecting, .disconnected:
+            await runUntil(pusher) { $0.connectionState == .connected }
+            // So it does not answer the closing handshake.
+            if situation == .disconnecting { world.server.goSilent() }
+            pusher.disconnect()
+            await world.run()
+        case .connected: await runUntil(pusher) { $0.subscriptions["private-orders"]?.isSubscribed == true }
+        case .subscribing: await runUntil(pusher) { $0.subscriptions["private-orders"]?.isPending == true }
+        case .authorizing: await runUntil(pusher) { !$0.authorizations.isEmpty }
+        case .pausing:
+            await runUntil(pusher) { machine in
+                machine.authorizations.jobs.values.contains { if case .pausing = $0.phase { true } else { false } }
+            }
+        case .signingIn: await runUntil(pusher) { $0.signIn.isUnderWay }
+        }
+        let state: ConnectionState =
+            switch situation {
+            case .initialized, .disconnected, .refused: .disconnected
+            case .connecting: .connecting
+            case .waiting: .reconnecting
+            case .connected, .subscribing, .authorizing, .pausing, .signingIn: .connected
+            case .disconnecting: .disconnecting
+            }
+        try #require(pusher.connection.connectionState == state)
+    }
+
+    private func runUntil(_ pusher: Pusher, _ condition: @Sendable (ClientStateMachine) -> Bool) async {
+        await world.runUntil { pusher.engine.read { condition($0.machine) } }
+    }
+
+    /// The calls that the client knows to be waiting.
+    private func waitingCalls(of engine: ClientEngine) -> Int {
+        engine.read { state in
+            let machine = state.machine
+            return state.waiters.count + machine.connectionWaiters.count + machine.disconnectionWaiters.count
+                + machine.endWaiters.count + machine.signIn.waiters.count + machine.sendWaiters.count
+                + machine.subscriptions.values.reduce(0) { $0 + $1.waiters.count }
+        }
+    }
+
+    @Test(
+        "a client: with it go its channels, closures, authorizers, sockets, timers and waits",
+        arguments: Situation.allCases
+    )
+    func client(situation: Situation) async throws {
+        var owned: Owned? = Owned()
+        let probe = Probe(try #require(owned))
+        var pusher: Pusher? = makeClient(for: situation, owned: try #require(owned))
+        weak let weakPusher = pusher
+        weak let engine = pusher?.engine
+        var channel = pusher?.connection.channels.find(name: "private-orders")
+        weak let weakChannel = channel
+        try await bring(try #require(pusher), into: situation)
+        channel?.bind { [owned] _ in withExtendedLifetime(owned) {} }
+        channel?.onCacheMiss = { [owned] in withExtendedLifetime(owned) {} }
+        pusher?.bind { [owned] _ in withExtendedLifetime(owned) {} }
+        pusher?.connection.userDataFetcher = { [owned] in
+            withExtendedLifetime(owned) { PusherPresenceChannelMember(userId: "1") }
+        }
+        // One that waits, where the channel is not subscribed, and two that read to the end.
+        let tasks = [
+            Task { [channel, owned] in
+                _ = try? await channel?.subscribed()
+                withExtendedLifetime(owned) {}
+            },
+            Task { [events = channel?.events, owned] in
+                if let events { for await _ in events {} }
+                withExtendedLifetime(owned) {}
+            },
+            Task { [statuses = pusher?.statuses, owned] in
+                if let statuses { for await _ in statuses {} }
+                withExtendedLifetime(owned) {}
+            },
+        ]
+        channel = nil
+        owned = nil
+        await world.run()
+        #expect(weakChannel != nil)
+        #expect(!probe.isFreed)
+        pusher = nil
+        #expect(weakPusher == nil)
+        for task in tasks { try await world.complete { await task.value } }
+        // The closing handshake that is under way is still waited for, as long as it may take.
+        if situation == .disconnecting { await world.advance(by: .seconds(2)) }
+        await world.runUntil { probe.isFreed && engine == nil }
+        #expect(weakChannel == nil)
+        #expect(world.server.connections.allSatisfy { !$0.isEstablished })
+    }
+
+    @Test(
+        "a channel that is unsubscribed: its closures and sequences go, and the client stays",
+        arguments: Situation.allCases
+    )
+    func channel(situation: Situation) async throws {
+        let pusher = makeClient(for: situation)
+        weak let channel = pusher.connection.channels.find(name: "private-orders")
+        var owned: Owned? = Owned()
+        let probe = Probe(try #require(owned))
+        channel?.bind { [owned] _ in withExtendedLifetime(owned) {} }
+        channel?.bind(eventName: "e") { [owned] _ in withExtendedLifetime(owned) {} }
+        channel?.bindOnMain { [owned] _ in withExtendedLifetime(owned) {} }
+        channel?.onSubscriptionCountChanged = { [owned] _ in withExtendedLifetime(owned) {} }
+        channel?.onResubscribed = { [owned] _ in withExtendedLifetime(owned) {} }
+        channel?.onDecryptionFailure = { [owned] _ in withExtendedLifetime(owned) {} }
+        channel?.trigger(eventName: "client-e", data: "waits")
+        let events = channel?.events
+        try await bring(pusher, into: situation)
+        let state = pusher.connection.connectionState
+        owned = nil
+        #expect(channel != nil)
+        #expect(!probe.isFreed)
+        pusher.unsubscribe("private-orders")
+        await world.run()
+        await world.runUntil { probe.isFreed && channel == nil }
+        if let events { for await _ in events {} }
+        #expect(pusher.connection.connectionState == state)
+        #expect(pusher.engine.read { $0.channels.isEmpty && $0.machine.clientEvents.isEmpty })
+        #expect(pusher.engine.read { $0.machine.authorizations.isEmpty } || situation == .signingIn)
+    }
+
+    @Test("sequences: nothing is kept up for one that nobody has any more", arguments: Situation.allCases)
+    func sequences(situation: Situation) async throws {
+        let pusher = makeClient(for: situation)
+        let channel = try #require(pusher.connection.channels.find(name: "private-orders"))
+        try await bring(pusher, into: situation)
+        var events: [EventSequence<PusherEvent>] = [
+            pusher.events, pusher.events(named: "e"), channel.events, channel.events(named: "e"), pusher.user.events,
+        ]
+        var statuses: EventSequence<ConnectionStatus>? = pusher.statuses
+        var errors: EventSequence<PusherClientError>? = pusher.errors
+        var misses: EventSequence<CacheMiss>? = channel.cacheMisses
+        let registries = [pusher.engine.everyEvent, pusher.engine.userEvents, channel.sinks]
+        weak let first = events.first?.buffer
+        weak let second = statuses?.buffer
+        weak let third = errors?.buffer
+        weak let fourth = misses?.buffer
+        #expect(registries.allSatisfy { !$0.isEmpty })
+        #expect(first != nil && second != nil && third != nil && fourth != nil)
+        // One whose reader is cancelled is as one that is dropped.
+        var owned: Owned? = Owned()
+        let probe = Probe(try #require(owned))
+        var reading: Task<Void, Never>? = Task { [events = channel.events, owned] in
+            for await _ in events {}
+            withExtendedLifetime(owned) {}
+        }
+        owned = nil
+        reading?.cancel()
+        await reading?.value
+        reading = nil
+        events = []
+        statuses = nil
+        errors = nil
+        misses = nil
+        await world.runUntil { probe.isFreed }
+        #expect(registries.allSatisfy { $0.isEmpty })
+        #expect(first == nil && second == nil && third == nil && fourth == nil)
+    }
+
+    /// A call that may have to wait.
+    enum Call: CaseIterable, Sendable {
+        case connected, subscribed, signedIn, sent, run, disconnected
+
+        fileprivate func make(_ pusher: Pusher) async throws {
+            let channel = pusher.subscribe("private-orders")
+            switch self {
+            case .connected: try await pusher.connected()
+            case .subscribed: try await channel.subscribed()
+            case .signedIn: try await pusher.signedIn()
+            case .sent:
+                // One a second goes out.
+                for _ in 1...2 { try await channel.send("client-e", data: "x") }
+            case .run: try await pusher.run()
+            case .disconnected: await pusher.disconnected()
+            }
+        }
+    }
+
+    @Test(
+        "calls that wait, and their tasks: a cancelled one leaves nothing",
+        arguments: Situation.allCases,
+        Call.allCases
+    )
+    func calls(situation: Situation, call: Call) async throws {
+        let pusher = makeClient(for: situation)
+        try await bring(pusher, into: situation)
+        var owned: Owned? = Owned()
+        let probe = Probe(try #require(owned))
+        let isOver = Log<Bool>()
+        var task: Task<Void, any Error>? = Task { [owned] in
+            defer { withExtendedLifetime(owned) { isOver.append(true) } }
+            try await call.make(pusher)
+        }
+        owned = nil
+        let engine = pusher.engine
+        await world.runUntil { isOver.count == 1 || waitingCalls(of: engine) > 0 }
+        task?.cancel()
+        await world.runUntil { isOver.count == 1 }
+        task = nil
+        await world.runUntil { probe.isFreed }
+        #expect(waitingCalls(of: engine) == 0)
+    }
+}

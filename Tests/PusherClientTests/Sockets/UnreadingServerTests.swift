@@ -1,0 +1,43 @@
+import NIOCore
+import Testing
+
+@testable import PusherClient
+
+@Suite("A server that sends and does not read", .timeLimit(.minutes(5)))
+struct UnreadingServerTests {
+    @Test("it cannot make the client keep all its answers: the connection is given up, and made anew")
+    func unread() async throws {
+        let greeting = #"{"event":"pusher:connection_established","data":{"socket_id":"1.1"}}"#
+        // Each is answered with an unsubscribe that repeats the name.
+        let name = String(repeating: "x", count: 60_000)
+        let unwanted = #"{"event":"pusher_internal:subscription_succeeded","channel":"\#(name)","data":{}}"#
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade(followedBy: serverFrame(1, greeting))
+            try await peer.setReading(false)
+            // Ends by an error, when the client has ended the connection.
+            while true { try await peer.write(serverFrame(1, unwanted)) }
+        } _: { port in
+            let options = PusherClientOptions(
+                host: .host("127.0.0.1"),
+                port: port,
+                useTLS: false,
+                retryPolicy: .delays([.seconds(3_600)]),
+                limits: .init(sendBufferSize: 100_000),
+                logger: .quiet
+            )
+            #expect(WebSocketTransport(options, proxies: .direct).options.maximumUnwrittenBytes == 100_000)
+            let pusher = Pusher(key: "key", options: options)
+            let statuses = pusher.statuses
+            pusher.connect()
+            let reason = await statuses.first { status in
+                if case .waiting = status { true } else { false }
+            }
+            guard case .waiting(_, _, let error)? = reason else {
+                Issue.record("the connection was not given up")
+                return
+            }
+            #expect(error.code == .sendBufferFull)
+            await pusher.disconnected()
+        }
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import Testing
+
+@testable import PusherEncryption
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+@Suite("The memory of keys")
+struct KeyMemoryTests {
+    private let bytes = (0..<32).map { UInt8($0) &* 7 &+ 1 }
+
+    /// What stands at an address; nil where it cannot be read. The system looks, so that nothing traps.
+    private func read(_ address: UInt, count: Int) throws -> [UInt8]? {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        guard write(ends[1], UnsafeRawPointer(bitPattern: address), count) == count else { return nil }
+        var found = [UInt8](repeating: 0, count: count)
+        try #require(Glibc_read(ends[0], &found, count) == count)
+        return found
+    }
+
+    @Test("a key can be read while it is there, and not changed; when it is let go it is nowhere")
+    func wiped() throws {
+        var key = SecretKey(bytes)
+        let address = try #require(key?.withBytes { UInt(bitPattern: $0) })
+        #expect(try read(address, count: 32) == bytes)
+        #expect(try isWritable(address) == false)
+        key = nil
+        // Its pages are given back; others may have them by now.
+        #expect(try read(address, count: 32) != bytes)
+    }
+
+    /// Whether the system can write there.
+    private func isWritable(_ address: UInt) throws -> Bool {
+        var ends: [Int32] = [0, 0]
+        try #require(pipe(&ends) == 0)
+        defer { for end in ends { close(end) } }
+        try #require(write(ends[1], bytes, 1) == 1)
+        return Glibc_read(ends[0], UnsafeMutableRawPointer(bitPattern: address), 1) == 1
+    }
+
+    @Test("bytes that a key was made of are overwritten where they stand")
+    func copies() {
+        var array = bytes
+        array.withUnsafeMutableBufferPointer { _ in }
+        let before = array.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) }
+        array.wipe()
+        #expect(array.allSatisfy { $0 == 0 } && array.count == 32)
+        #expect(array.withUnsafeBufferPointer { UInt(bitPattern: $0.baseAddress) } == before)
+        var data = Data(bytes)
+        data.wipe()
+        #expect(data.allSatisfy { $0 == 0 } && data.count == 32)
+        var nothing: [UInt8] = []
+        nothing.wipe()
+    }
+}
+
+/// Foundation's protocols have a method of the name.
+private func Glibc_read(_ descriptor: Int32, _ target: UnsafeMutableRawPointer?, _ count: Int) -> Int {
+    #if canImport(Glibc)
+        Glibc.read(descriptor, target, count)
+    #else
+        Darwin.read(descriptor, target, count)
+    #endif
+}
