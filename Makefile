@@ -6,7 +6,7 @@ FLAGS ?=
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench bench-check
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -15,6 +15,7 @@ help:
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
+	@echo "make check-memory            run all tests under AddressSanitizer, and look for leaks; Linux"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
@@ -69,6 +70,12 @@ ADDRESS_SANITIZER = -c release --sanitize=address --scratch-path .build-address-
 check-decoder: setup
 	$(SWIFT) build $(FLAGS) $(ADDRESS_SANITIZER) --product decoder-check
 	ASAN_OPTIONS=malloc_context_size=3 .build-address-sanitizer/release/decoder-check
+
+# All tests, with bounds and lifetimes of memory watched, and what they leave behind looked for.
+MEMORY = --sanitize=address --scratch-path .build-address-sanitizer
+check-memory: setup
+	$(SWIFT) build $(FLAGS) --build-tests $(MEMORY)
+	Tests/MemoryCheck/run.sh .build-address-sanitizer/debug/PusherClientPackageTests.xctest
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh
