@@ -16,6 +16,7 @@ help:
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
+	@echo "make check-memory            run all tests under AddressSanitizer, and look for leaks; Linux"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
 	@echo "make simulate                the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1"
 	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one after the other"
@@ -86,6 +87,7 @@ simulate: setup
 
 simulate-mutants: setup
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Simulate/mutants.py
+
 # Tests/Fuzzing says more. Prints what all runs so far have come to; what is found is in .build-fuzzer/output/findings.
 SECONDS = 600
 FUZZ = SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Fuzzing/fuzz.sh
@@ -96,6 +98,12 @@ fuzz: setup
 fuzz-check: setup
 	$(FUZZ) build
 	$(FUZZ) check
+
+# All tests, with bounds and lifetimes of memory watched, and what they leave behind looked for.
+MEMORY = --sanitize=address --scratch-path .build-address-sanitizer
+check-memory: setup
+	$(SWIFT) build $(FLAGS) --build-tests $(MEMORY)
+	Tests/MemoryCheck/run.sh .build-address-sanitizer/debug/PusherClientPackageTests.xctest
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh
