@@ -25,8 +25,8 @@ struct ExpectingHandler: Sendable {
     let isSequence: Bool
     var stage = Stage.bound
     private var pending: [String: [Expectation]] = [:]
-    /// Events of encrypted channels: how many may still come, and the number of the last one.
-    private var encrypted: [String: (allowance: Int, last: Int)] = [:]
+    /// Events of encrypted channels: how many have come, and the number of the last one.
+    private var encrypted: [String: (count: Int, last: Int)] = [:]
     private(set) var received: Set<Int> = []
 
     init(channel: String?, event: String?, isSequence: Bool) {
@@ -40,23 +40,22 @@ struct ExpectingHandler: Sendable {
             && (self.channel == nil || self.channel == channel)
     }
 
-    mutating func expect(_ number: Int?, on channel: String, isDue: Bool) {
-        guard let number else {
-            encrypted[channel, default: (0, 0)].allowance += 1
-            return
-        }
+    mutating func expect(_ number: Int, on channel: String, isDue: Bool) {
         pending[channel, default: []].append(Expectation(number: number, isDue: isDue))
     }
 
     /// What is wrong with an event that comes, if something is.
-    mutating func receive(_ number: Int, on channel: String, isEncrypted: Bool, isCached: Bool) -> String? {
+    ///
+    /// - Parameter encryptedCount: How many events of the channel were received, where it is encrypted: they may be
+    ///   held back for their key, and so come to handlers that were bound after they had been received.
+    mutating func receive(_ number: Int, on channel: String, encryptedCount: Int?, isCached: Bool) -> String? {
         switch stage {
         case .dropped: return nil
         case .ended: return "event \(number) on \(channel) comes to a handler that was removed"
         case .bound, .finished: break
         }
         received.insert(number)
-        if isEncrypted { return receiveEncrypted(number, on: channel, isCached: isCached) }
+        if let encryptedCount { return receiveEncrypted(number, on: channel, of: encryptedCount, isCached: isCached) }
         guard let index = pending[channel]?.firstIndex(where: { $0.number == number }) else {
             return "event \(number) on \(channel) comes twice, out of turn, or from nowhere"
         }
@@ -65,10 +64,15 @@ struct ExpectingHandler: Sendable {
         return missed.isEmpty ? nil : "event \(number) on \(channel) comes before \(missed)"
     }
 
-    private mutating func receiveEncrypted(_ number: Int, on channel: String, isCached: Bool) -> String? {
-        let (allowance, last) = encrypted[channel, default: (0, 0)]
-        encrypted[channel] = (allowance - 1, max(last, number))
-        if allowance <= 0 { return "event \(number) on \(channel) comes more often than it was received" }
+    private mutating func receiveEncrypted(
+        _ number: Int,
+        on channel: String,
+        of maximum: Int,
+        isCached: Bool
+    ) -> String? {
+        let (count, last) = encrypted[channel, default: (0, 0)]
+        encrypted[channel] = (count + 1, max(last, number))
+        if count >= maximum { return "event \(number) on \(channel) comes more often than it was received" }
         if number <= last, !isCached { return "event \(number) on \(channel) comes after \(last)" }
         return nil
     }
@@ -108,7 +112,7 @@ extension WireLedger {
             state.handlers[id]?.receive(
                 number,
                 on: channel,
-                isEncrypted: isEncrypted,
+                encryptedCount: isEncrypted ? state.encryptedCounts[channel, default: 0] : nil,
                 isCached: channel.contains("cache-")
             )
         }

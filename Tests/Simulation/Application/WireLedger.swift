@@ -35,6 +35,8 @@ final class WireLedger: Sendable {
         var handlers: [Int: ExpectingHandler] = [:]
         /// Those that something may still have to come to.
         var expecting: Set<Int> = []
+        /// How many events of encrypted channels were received.
+        var encryptedCounts: [String: Int] = [:]
         var eventCount = 0
         var accounts = Accounts()
         /// Of everything that went over the wire.
@@ -94,6 +96,9 @@ final class WireLedger: Sendable {
             state.wanted = []
         }
     }
+
+    /// Time has passed that timers do not know of: what is not answered may have been given up.
+    func suspended() { state.withLockedValue { $0.unanswered = [:] } }
 
     // MARK: What the client sends
 
@@ -205,9 +210,11 @@ extension WireLedger.State {
     private mutating func expect(_ envelope: Envelope, on channel: String, isDue: Bool) {
         // What is in an encrypted event is not read here.
         let isEncrypted = ChannelKind(ofChannelNamed: channel).base == .privateEncrypted
-        let number = isEncrypted ? nil : EventNumber.read(envelope.data.text)
-        guard isEncrypted || number != nil else { return }
-        if isEncrypted, isDue { accounts.expectEncrypted(on: channel) }
+        if isEncrypted {
+            encryptedCounts[channel, default: 0] += 1
+            if isDue { accounts.expectEncrypted(on: channel) }
+        }
+        guard !isEncrypted, let number = EventNumber.read(envelope.data.text) else { return }
         for id in handlers.keys where handlers[id]?.wants(envelope.event, on: channel) == true {
             handlers[id]?.expect(number, on: channel, isDue: isDue)
             expecting.insert(id)

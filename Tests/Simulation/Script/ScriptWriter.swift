@@ -43,9 +43,11 @@ struct ScriptWriter {
         var actions = [PlannedAction(.connect)]
         while actions.count < count {
             let action = action(drawKind())
-            actions.append(PlannedAction(action, isOnLoop: generator.oneIn(4), settles: !generator.oneIn(4)))
+            // A closing handshake that nothing comes into is soon over.
+            let isHasty = action == .disconnect ? !generator.oneIn(3) : generator.oneIn(4)
+            actions.append(PlannedAction(action, isOnLoop: generator.oneIn(4), settles: !isHasty))
             // A client that is left disconnected meets little.
-            if action.endsConnection, !generator.oneIn(3) {
+            if action.endsConnection, generator.oneIn(2) {
                 if generator.oneIn(2) { actions.append(PlannedAction(.advance(milliseconds: 2_500))) }
                 actions.append(PlannedAction(.connect, settles: !generator.oneIn(4)))
             }

@@ -163,7 +163,10 @@ final class SimulatedWorld {
     }
 
     /// The machine sleeps: the clock goes on, the timers do not.
-    func suspend(for duration: Duration) { suspended.withLockedValue { $0 += duration } }
+    func suspend(for duration: Duration) {
+        suspended.withLockedValue { $0 += duration }
+        ledger.suspended()
+    }
 
     /// Nothing is left to do for anybody.
     var isIdle: Bool { loop.nextDeadline == nil && tasks.isEmpty }
