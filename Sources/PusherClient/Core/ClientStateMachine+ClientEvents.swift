@@ -50,6 +50,7 @@ extension ClientStateMachine {
     package mutating func sendMessage(_ envelope: Envelope, into effects: inout [Effect]) {
         guard let session = connection.session else {
             let message = "the message \(envelope.event) was not sent: there is no connection"
+            unsentMessage()
             return effects.append(.report(PusherClientError(.notConnected, message)))
         }
         effects.append(.sendMessage(session.attempt, envelope))

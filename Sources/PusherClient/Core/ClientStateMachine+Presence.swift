@@ -19,8 +19,9 @@ extension ClientStateMachine {
     }
 
     mutating func memberAdded(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let (name, id, member) = member(envelope, into: &effects) else { return }
-        guard subscriptions.update(name, { $0.roster?.add(member) }) == true else { return ignore() }
+        guard let (name, id, member) = member(envelope, into: &effects),
+            subscriptions.update(name, { $0.roster?.add(member) }) == true
+        else { return }
         effects.append(.memberAdded(id, member, member.event(EventName.memberAdded, on: name)))
     }
 

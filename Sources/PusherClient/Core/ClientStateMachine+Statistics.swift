@@ -23,6 +23,9 @@ extension ClientStateMachine {
     /// The application wanted to send a client event that cannot be one.
     package mutating func refusedClientEvent() { statistics.clientEvents.refused += 1 }
 
+    /// A message of the application's own did not come to the server.
+    package mutating func unsentMessage() { statistics.messages.unsent += 1 }
+
     /// A message came that there is no connection for.
     mutating func drop(_ envelope: Envelope) {
         guard !EventName.isProtocolEvent(envelope.event) else { return ignore() }

@@ -100,6 +100,7 @@ extension ClientEngine {
         written.futureResult.whenFailure { error in
             let message = "the message \(envelope.event) was not sent: the connection was lost"
             self.step { state, _ in
+                state.machine.unsentMessage()
                 state.pending.append(.report(PusherClientError(.notConnected, message, cause: error)))
             }
         }

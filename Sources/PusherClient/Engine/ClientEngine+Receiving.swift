@@ -57,8 +57,8 @@ extension ClientEngine {
     private func malformed(_ message: String, bytes: Int, on id: AttemptID) {
         let error = PusherClientError(.malformedMessage, message)
         step { state, now in
-            state.counted.messages.received += 1
-            state.counted.messages.bytesReceived += bytes
+            state.counts.messagesReceived += 1
+            state.counts.bytesReceived += bytes
             state.machine.receivedMalformed(error, on: id, now: now, into: &state.pending)
         }
     }
@@ -88,8 +88,8 @@ extension ClientEngine.State {
     /// - Returns: Whether the caller has to deliver, and then to see to the effects.
     fileprivate mutating func receive(_ batch: inout Inbox.Batch, on id: AttemptID, now: Instant) -> Bool {
         machine.activity(on: id, now: now, into: &pending)
-        counted.messages.received += batch.events.count
-        counted.messages.bytesReceived += batch.bytes
+        counts.messagesReceived += batch.events.count
+        counts.bytesReceived += batch.bytes
         var handedOver = 0
         for event in batch.events {
             guard !isDraining, pending.isEmpty else {

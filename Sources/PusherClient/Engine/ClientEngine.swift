@@ -20,7 +20,7 @@ package final class ClientEngine: Sendable {
         var connection = WeakConnection(value: nil)
         var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
         /// What happened outside the machine.
-        var counted = PusherStatistics()
+        var counts = DeliveryCounts()
     }
 
     /// What only the event loop touches.
@@ -201,7 +201,7 @@ package final class ClientEngine: Sendable {
             effects.removeAll(keepingCapacity: true)
             let counts = takeCounts()
             state.withLockedValue { state in
-                if !counts.isEmpty { state.counted.add(counts) }
+                state.counts.add(counts)
                 swap(&effects, &state.pending)
                 guard effects.isEmpty else { return }
                 state.isDraining = false

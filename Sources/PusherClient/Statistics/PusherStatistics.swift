@@ -83,6 +83,9 @@ extension PusherStatistics {
         public var sent = 0
         /// Their bytes, as text.
         public var bytesSent = 0
+        /// Messages of the application's own, by ``PusherConnection/sendEvent(event:data:channel:)``, that could not be
+        /// sent. Each is reported by ``Pusher/errors``.
+        public var unsent = 0
         /// Messages that were none of the protocol, or lacked what they must have. Each is reported by
         /// ``Pusher/errors``.
         public var malformed = 0

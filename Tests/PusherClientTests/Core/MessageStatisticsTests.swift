@@ -118,7 +118,7 @@ struct MessageStatisticsTests {
         arguments: [
             Envelope(event: EventName.subscriptionCountInternal, channel: "a", data: .json("{}")),
             Envelope(event: EventName.cacheMiss, channel: "a"), .memberAdded("presence-b", "1"),
-            .memberRemoved("presence-a", "\"7\""), .memberAdded("presence-a", "\"1\""),
+            .memberRemoved("presence-a", "\"7\""),
             Envelope(event: "pusher_internal:new", channel: "a"), Envelope(event: EventName.watchlistEvents),
             .signedIn("u"), .greeting(1), .success("#server-to-user-u"), Envelope(event: EventName.pong),
         ]
