@@ -54,7 +54,6 @@ extension ClientEngine {
     func deliverAgain(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry? = nil) {
         eventLoop.execute {
             self.deliver(event, to: first, second)
-            self.flushCounts()
             self.wakeSequences()
         }
     }

@@ -14,12 +14,6 @@ extension ClientEngine {
         return statistics
     }
 
-    /// Has what the event loop counted be seen, where nothing else is about to take the lock.
-    func flushCounts() {
-        let counts = takeCounts()
-        update { $0.counts.add(counts) }
-    }
-
     /// What the event loop has counted, for whoever holds the lock next.
     func takeCounts() -> DeliveryCounts {
         var counts = DeliveryCounts()

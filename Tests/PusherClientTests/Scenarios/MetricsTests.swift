@@ -158,10 +158,11 @@
             try #require(orders.subscribed)
             pusher.emitMetrics(to: metrics)
             await world.run()
-            for _ in 1...100 { world.server.sendEvent("e", channel: "orders") }
+            let server = world.server
+            try await world.atOnce { for _ in 1...100 { server.sendEvent("e", channel: "orders") } }
             await world.run()
-            let values = metrics.counters(label: "pusher.events.received").first?.values
-            #expect(values == [100])
+            let values = metrics.counters(label: "pusher.events.received").first?.values ?? []
+            #expect(values.reduce(0, +) == 100 && values.count < 10)
         }
 
         @Test("clients that share a factory add up, and a client that is released takes what it had with it")

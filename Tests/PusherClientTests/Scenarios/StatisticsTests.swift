@@ -98,6 +98,7 @@ struct StatisticsTests {
         let sequence = orders.events(named: "paid")
         await world.run()
         for name in ["created", "paid", "cretaed", "client-x"] { world.server.sendEvent(name, channel: "orders") }
+        world.server.sendText(#"{"event":"pusher:error","channel":"orders","data":{"code":4301,"message":"no"}}"#)
         await world.run()
         let events = pusher.statistics.events
         #expect(events.delivered == 4 && events.unhandled == 2)
