@@ -7,6 +7,18 @@ let serviceLifecycle = Target.Dependency.product(
     condition: .when(traits: ["ServiceLifecycle"])
 )
 
+let metrics = Target.Dependency.product(
+    name: "CoreMetrics",
+    package: "swift-metrics",
+    condition: .when(traits: ["Metrics"])
+)
+
+let metricsTestKit = Target.Dependency.product(
+    name: "MetricsTestKit",
+    package: "swift-metrics",
+    condition: .when(traits: ["Metrics"])
+)
+
 let settings: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
@@ -31,7 +43,8 @@ let package = Package(
         .executable(name: "pusher", targets: ["pusher"]),
     ],
     traits: [
-        .trait(name: "ServiceLifecycle", description: "Pusher is a Service of swift-service-lifecycle.")
+        .trait(name: "Metrics", description: "Pusher tells swift-metrics what it counts."),
+        .trait(name: "ServiceLifecycle", description: "Pusher is a Service of swift-service-lifecycle."),
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
@@ -41,6 +54,7 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-certificates.git", from: "1.21.0"),
         .package(url: "https://github.com/apple/swift-asn1.git", from: "1.5.0"),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-metrics.git", from: "2.13.0"),
         .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle.git", from: "2.13.0"),
     ],
@@ -66,6 +80,7 @@ let package = Package(
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Logging", package: "swift-log"),
                 serviceLifecycle,
+                metrics,
             ],
             swiftSettings: fuzzed
         ),
@@ -235,6 +250,7 @@ let package = Package(
                 "TestTLS",
                 .product(name: "Logging", package: "swift-log"),
                 serviceLifecycle,
+                metrics,
             ],
             swiftSettings: [.treatAllWarnings(as: .error)]
         ),
@@ -250,6 +266,8 @@ let package = Package(
                 "TestTLS",
                 .product(name: "Logging", package: "swift-log"),
                 serviceLifecycle,
+                metrics,
+                metricsTestKit,
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
                 .product(name: "NIOHTTP1", package: "swift-nio"),

@@ -35,7 +35,8 @@ public enum ConnectionStatus: Hashable, Sendable {
     /// stands in for ``connecting``, not for ``waiting(until:attempt:reason:)``, until the client is connected. The
     /// reason is that of the last failure, if there was one.
     case unavailable(reason: PusherClientError?)
-    /// The next attempt starts at `until`. `attempt` counts from 1 since the connection last held
+    /// The next attempt starts at `until`, which is now where there is nothing to wait for: ``remaining(at:)`` is for a
+    /// display of it. The reason is why it is needed. `attempt` counts from 1 since the connection last held
     /// for ``PusherClientOptions/Timeouts-swift.struct/backOffReset``.
     case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
     /// Trying again unchanged would be of no use: the server said so, or the options are wrong. `connect()` tries

@@ -21,7 +21,9 @@ extension PusherConnection {
         engine.step { state, _ in
             switch message {
             case .success(let envelope): state.machine.sendMessage(envelope, into: &state.pending)
-            case .failure(let error): state.pending.append(.report(error))
+            case .failure(let error):
+                state.machine.unsentMessage()
+                state.pending.append(.report(error))
             }
         }
     }

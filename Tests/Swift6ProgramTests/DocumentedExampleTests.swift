@@ -1,20 +1,23 @@
 import Foundation
 import Testing
 
-@Suite("The examples of the article on production")
+@Suite("The examples of articles")
 struct DocumentedExampleTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
-    @Test("each one stands, line by line, in a program that is compiled and run here")
-    func examples() throws {
+    @Test(
+        "each one stands, line by line, in a program that is compiled and run here",
+        arguments: [("Production", 14), ("Observing", 3)]
+    )
+    func examples(name: String, count: Int) throws {
         let package = Self.tests.deletingLastPathComponent().deletingLastPathComponent()
-        let article = package.appendingPathComponent("Sources/PusherClient/PusherClient.docc/Production.md")
+        let article = package.appendingPathComponent("Sources/PusherClient/PusherClient.docc/\(name).md")
         let examples = Self.examples(in: try String(contentsOf: article, encoding: .utf8))
         let folder = Self.tests.appendingPathComponent("Programs")
         let programs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).map {
             "\n\(Self.trimmed(try String(contentsOf: $0, encoding: .utf8)))\n"
         }
-        #expect(examples.count >= 14)
+        #expect(examples.count >= count)
         for example in examples {
             #expect(programs.contains { $0.contains("\n\(example)\n") }, "no program has these lines:\n\(example)")
         }

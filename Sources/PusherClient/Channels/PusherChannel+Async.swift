@@ -97,6 +97,7 @@ extension ClientEngine {
         } catch {
             // Through the machine's queue, so that it is reported as everything else is.
             step { state, _ in
+                state.counts.undecodableEvents += 1
                 state.pending.append(.report((error as? PusherClientError) ?? .init(.undecodableData, "\(error)")))
             }
             return nil

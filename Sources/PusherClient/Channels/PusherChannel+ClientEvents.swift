@@ -25,6 +25,7 @@ extension PusherChannel {
             case .success(let messages):
                 state.machine.trigger(messages, on: name, id, now: now, into: &state.pending)
             case .failure(let error):
+                state.machine.refusedClientEvent()
                 state.pending.append(.report(error))
             }
         }
@@ -51,7 +52,13 @@ extension PusherChannel {
         encoder: JSONEncoder = JSONEncoder()
     ) async throws {
         let encoding = engine.options.clientEventEncoding
-        let messages = try makeMessages(eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
+        let messages: [ClientEventQueue.Message]
+        do {
+            messages = try makeMessages(eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
+        } catch {
+            engine.update { $0.machine.refusedClientEvent() }
+            throw error
+        }
         _ = try await engine.wait { [name, id] machine, waiter, now, effects in
             machine.send(messages, on: name, id, waiter: waiter, now: now, into: &effects)
         }

@@ -43,6 +43,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     }
 
     package private(set) var jobs: [AuthorizationID: Job] = [:]
+    package internal(set) var statistics = PusherStatistics.Authorizations()
     /// Those that are queued, in order, from `head` on; some may have been cancelled since.
     private var queue: [AuthorizationID] = []
     private var head = 0
@@ -64,6 +65,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     ) -> AuthorizationID {
         let id = AuthorizationID(rawValue: nextSerial())
         jobs[id] = Job(question: question, maximumTries: maximumTries, since: now)
+        statistics.begun += 1
         queue.append(id)
         askNext(configuration, into: &effects)
         return id
@@ -136,12 +138,13 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         _ question: RetryQuestionID,
         delay: Duration?,
         _ configuration: CoreConfiguration,
+        now: Instant,
         into effects: inout [Effect]
     ) -> Outcome? {
         guard let id = questions.removeValue(forKey: question), case .deciding(_, let error)? = jobs[id]?.phase else {
             return nil
         }
-        guard let delay else { return finish(id, .failure(error), configuration, into: &effects) }
+        guard let delay else { return finish(id, .failure(error), configuration, now: now, into: &effects) }
         let timer = makeTimer(of: id)
         jobs[id]?.phase = .pausing(timer: timer)
         effects.append(.schedule(timer, after: max(delay, error.earliestRetry, .zero)))
@@ -161,6 +164,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         job.phase = .asking(timer: timer)
         jobs[id] = job
         asking += 1
+        statistics.tries += 1
         effects.append(.schedule(timer, after: configuration.timeouts.authorization))
         effects.append(.authorize(AuthorizationTry(id, number: job.number), job.question))
     }
@@ -175,7 +179,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     ) -> Outcome? {
         asking -= 1
         guard var job = jobs[id], case .failure(let error) = result else {
-            return finish(id, result, configuration, into: &effects)
+            return finish(id, result, configuration, now: now, into: &effects)
         }
         switch error.recovery {
         case .askOnceMore where !job.hasAskedOnceMore:
@@ -199,7 +203,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             askNext(configuration, into: &effects)
             return nil
         case .none, .askOnceMore, .retry:
-            return finish(id, result, configuration, into: &effects)
+            return finish(id, result, configuration, now: now, into: &effects)
         }
     }
 
@@ -212,15 +216,24 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         _ id: AuthorizationID,
         _ result: Result<Authorization, AuthorizationError>,
         _ configuration: CoreConfiguration,
+        now: Instant,
         into effects: inout [Effect]
     ) -> Outcome? {
         guard let job = jobs.removeValue(forKey: id) else { return nil }
+        switch result {
+        case .success:
+            statistics.succeeded += 1
+            statistics.latency.add(now - job.since)
+        case .failure:
+            statistics.failed += 1
+        }
         askNext(configuration, into: &effects)
         return Outcome(id: id, subject: job.question.subject, result: result)
     }
 
     private mutating func end(_ id: AuthorizationID, into effects: inout [Effect]) {
         guard let job = jobs.removeValue(forKey: id) else { return }
+        statistics.cancelled += 1
         switch job.phase {
         case .queued:
             break

@@ -41,6 +41,9 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     package var isEmpty: Bool { counts.isEmpty }
 
+    /// How many there are, of all channels.
+    package var count: Int { counts.values.reduce(0, +) }
+
     package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
 
     /// Those of a channel, oldest first.
@@ -105,10 +108,15 @@ package struct ClientEventQueue: Hashable, Sendable {
         return items
     }
 
-    /// Nobody waits any more for this one to be sent.
-    package mutating func remove(_ waiter: WaiterID) {
-        for item in ready where item.waiter == waiter { forget(item) }
-        ready.removeAll { $0.waiter == waiter }
+    /// Nobody waits any more for these to be sent. How many they were.
+    package mutating func remove(_ waiter: WaiterID) -> Int {
+        var count = 0
+        for item in ready where item.waiter == waiter {
+            forget(item)
+            count += 1
+        }
+        if count > 0 { ready.removeAll { $0.waiter == waiter } }
+        return count
     }
 
     /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that calls wait

@@ -13,6 +13,7 @@ extension ClientStateMachine {
         do throws(PusherClientError) {
             if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
         } catch {
+            refusedClientEvent()
             effects.append(.report(error))
         }
     }
@@ -40,6 +41,7 @@ extension ClientStateMachine {
             sendWaiters[waiter] = messages.count
             sendClientEvents(now: now, into: &effects)
         } catch {
+            refusedClientEvent()
             effects.append(.resume(waiter, .failed(error)))
         }
     }
@@ -48,6 +50,7 @@ extension ClientStateMachine {
     package mutating func sendMessage(_ envelope: Envelope, into effects: inout [Effect]) {
         guard let session = connection.session else {
             let message = "the message \(envelope.event) was not sent: there is no connection"
+            unsentMessage()
             return effects.append(.report(PusherClientError(.notConnected, message)))
         }
         effects.append(.sendMessage(session.attempt, envelope))
@@ -62,11 +65,16 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
+        if error == nil {
+            statistics.clientEvents.sent += 1
+        } else if item.waiter != nil {
+            statistics.clientEvents.dropped += 1
+        }
         if let waiter = item.waiter {
             guard let count = sendWaiters[waiter] else { return }
             if let error {
                 sendWaiters[waiter] = nil
-                clientEvents.remove(waiter)
+                statistics.clientEvents.dropped += clientEvents.remove(waiter)
                 return effects.append(.resume(waiter, .failed(error)))
             }
             sendWaiters[waiter] = count > 1 ? count - 1 : nil
@@ -75,6 +83,7 @@ extension ClientStateMachine {
         }
         guard let error else { return }
         guard let subscription = subscriptions[item.name], subscription.id == item.channel, subscription.isWanted else {
+            statistics.clientEvents.dropped += 1
             return effects.append(.report(error))
         }
         clientEvents.takeBack(item)
@@ -120,6 +129,7 @@ extension ClientStateMachine {
                 isReady: subscription.isSubscribed
             )
         }
+        statistics.clientEvents.accepted += messages.count
         return subscription.isSubscribed
     }
 
@@ -161,6 +171,7 @@ extension ClientStateMachine {
         _ reason: String,
         into effects: inout [Effect]
     ) {
+        statistics.clientEvents.dropped += items.count
         for item in items {
             let message = "the client event was not sent: \(reason)"
             let error = PusherClientError(code, message, channelName: item.name)
@@ -181,6 +192,7 @@ extension ClientStateMachine {
         // Others send none, and may be called by a word of the message.
         let named = message.channelNamed { subscriptions[$0]?.sendsClientEvents == true }
         let name = name ?? named ?? clientEvents.onlyRecentChannel
+        statistics.clientEvents.rejectedByServer += 1
         let error = message.clientError(.clientEventRejected, channelName: name)
         effects.append(.report(error))
         guard let name, let subscription = subscriptions[name], subscription.isWanted else { return }

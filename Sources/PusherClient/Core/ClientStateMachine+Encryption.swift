@@ -10,14 +10,20 @@ extension ClientStateMachine {
         _ change: (inout DecryptionStateMachine) -> [DecryptionStateMachine.Step]
     ) {
         let read = subscriptions.update(name) { subscription in
-            subscription.changeDecryption(change).map { (subscription.id, steps: $0) }
+            let held = subscription.decryption?.held.count ?? 0
+            let steps = subscription.changeDecryption(change)
+            let added = (subscription.decryption?.held.count ?? 0) - held
+            return steps.map { (subscription.id, steps: $0, added) }
         }
-        guard let (id, steps) = read ?? nil else { return }
+        guard let (id, steps, added) = read ?? nil else { return }
+        statistics.events.held += added
         for step in steps {
             switch step {
             case .deliver(let envelope):
+                statistics.events.delivered += 1
                 effects.append(.deliver(id, envelope))
             case .fail(let envelope, let reason):
+                statistics.events.undecryptable += 1
                 let error = Self.failure(of: envelope, reason, on: name)
                 effects.append(.failedToDecrypt(id, envelope, error))
             case .refreshKey:

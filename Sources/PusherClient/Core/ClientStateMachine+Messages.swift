@@ -24,7 +24,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard connection.currentAttempt == id else { return }
+        guard connection.currentAttempt == id else { return drop(envelope) }
         guard connection.isConnected else {
             return receivedBeforeHandshake(envelope, on: id, now: now, into: &effects)
         }
@@ -35,9 +35,12 @@ extension ClientStateMachine {
 
         switch envelope.event {
         case EventName.ping:
+            statistics.pings.received += 1
             effects.append(.send(id, .pong))
-        case EventName.pong, EventName.connectionEstablished:
-            break
+        case EventName.pong:
+            ponged(now: now)
+        case EventName.connectionEstablished:
+            ignore()
         case EventName.error:
             receivedError(envelope, on: id, now: now, into: &effects)
         case EventName.subscriptionSucceededInternal:
@@ -58,7 +61,8 @@ extension ClientStateMachine {
             watchlistChanged(envelope, into: &effects)
         default:
             // Internal events that this version does not know are no user's business.
-            if !EventName.isInternalEvent(envelope.event) { deliver(envelope, now: now, into: &effects) }
+            guard !EventName.isInternalEvent(envelope.event) else { return ignore() }
+            deliver(envelope, now: now, into: &effects)
         }
     }
 
@@ -69,8 +73,9 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let current = connection.currentAttempt, current == id else { return }
-        if case .disconnecting = connection.state { return }
+        guard let current = connection.currentAttempt, current == id else { return ignore() }
+        if case .disconnecting = connection.state { return ignore() }
+        statistics.messages.malformed += 1
         liveness.activity(now: now, into: &effects)
         effects.append(.report(error))
     }
@@ -83,10 +88,11 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        if case .disconnecting = connection.state { return }
+        if case .disconnecting = connection.state { return drop(envelope) }
         switch envelope.event {
         case EventName.connectionEstablished:
             guard let handshake = ConnectionStateMachine.Handshake(envelope.data) else {
+                statistics.messages.malformed += 1
                 let error = PusherClientError(
                     .malformedMessage,
                     "pusher:connection_established has no usable socket_id; the connection cannot be used"
@@ -101,6 +107,7 @@ extension ClientStateMachine {
             let error = ServerErrorMessage(envelope.data)
             abandon(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
         default:
+            drop(envelope)
             effects.append(
                 .report(
                     PusherClientError(
@@ -181,7 +188,11 @@ extension ClientStateMachine {
     // MARK: Events
 
     private mutating func deliver(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        guard let name = envelope.channel else { return effects.append(.deliver(nil, envelope)) }
+        statistics.events.received += 1
+        guard let name = envelope.channel else {
+            statistics.events.delivered += 1
+            return effects.append(.deliver(nil, envelope))
+        }
         // An event may still come for a channel that was just unsubscribed.
         guard let subscription = subscriptions[name], subscription.isWanted else {
             return receivedForUser(envelope, into: &effects)
@@ -189,34 +200,31 @@ extension ClientStateMachine {
         if subscription.decryption != nil, !EventName.isProtocolEvent(envelope.event) {
             if case .failed(let error) = subscription.phase, error.kind != .timedOut {
                 // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
+                statistics.events.undecryptable += 1
                 let failure = Self.failure(of: envelope, .noKey(error), on: name)
                 return effects.append(.failedToDecrypt(subscription.id, envelope, failure))
             }
             let limit = configuration.heldEncryptedEvents
             decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
         } else {
+            statistics.events.delivered += 1
             effects.append(.deliver(subscription.id, envelope))
         }
     }
 
-    private func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isWanted else { return }
+    private mutating func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isWanted else {
+            return ignore()
+        }
         effects.append(.cacheMissed(subscription.id, envelope))
     }
 
     private mutating func subscriptionCountChanged(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let name = envelope.channel, var subscription = subscriptions[name], subscription.isWanted else { return }
+        guard let name = envelope.channel, var subscription = subscriptions[name], subscription.isWanted else {
+            return ignore()
+        }
         guard let count = envelope.data.value?["subscription_count"]?.integer, count >= 0 else {
-            effects.append(
-                .report(
-                    PusherClientError(
-                        .malformedMessage,
-                        "pusher_internal:subscription_count has no usable subscription_count",
-                        channelName: name
-                    )
-                )
-            )
-            return
+            return reportMalformed("\(envelope.event) has no usable subscription_count", name, into: &effects)
         }
         subscription.subscriptionCount = count
         subscriptions[name] = subscription

@@ -47,20 +47,22 @@ extension ClientStateMachine {
     }
 
     mutating func memberRemoved(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let (name, id, gone) = member(envelope, into: &effects),
-            let member = subscriptions.update(name, { $0.roster?.remove(gone.id) }) ?? nil
-        else { return }
+        guard let (name, id, gone) = member(envelope, into: &effects) else { return }
+        guard let member = subscriptions.update(name, { $0.roster?.remove(gone.id) }) ?? nil else { return ignore() }
         effects.append(.memberRemoved(id, member, member.event(EventName.memberRemoved, on: name)))
     }
 
     /// Whom a message is about; nil where it is about nobody, or about a channel that has no members to change.
-    private func member(
+    private mutating func member(
         _ envelope: Envelope,
         into effects: inout [Effect]
     ) -> (name: String, ChannelID, PresenceMember)? {
         guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isSubscribed,
             subscription.roster != nil
-        else { return nil }
+        else {
+            ignore()
+            return nil
+        }
         guard let member = PresenceMember(envelope.data) else {
             reportMalformed("\(envelope.event) has no usable user_id", name, into: &effects)
             return nil
@@ -68,7 +70,8 @@ extension ClientStateMachine {
         return (name, subscription.id, member)
     }
 
-    func reportMalformed(_ message: String, _ name: String?, into effects: inout [Effect]) {
+    mutating func reportMalformed(_ message: String, _ name: String?, into effects: inout [Effect]) {
+        statistics.messages.malformed += 1
         effects.append(.report(PusherClientError(.malformedMessage, message, channelName: name)))
     }
 }

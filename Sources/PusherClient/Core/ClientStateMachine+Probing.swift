@@ -11,7 +11,8 @@ extension ClientStateMachine {
         case .asking, .waiting:
             connect(now: now, into: &effects)
         case .connected(let session):
-            liveness.probe(timeout: timeout, into: &effects)
+            liveness.probe(timeout: timeout, now: now, into: &effects)
+            pinged(now: now)
             effects.append(.send(session.attempt, .ping))
         case .initialized, .connecting, .disconnecting, .disconnected, .refused:
             break

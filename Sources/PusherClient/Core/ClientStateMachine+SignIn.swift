@@ -92,7 +92,7 @@ extension ClientStateMachine {
     }
 
     mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        guard let session = connection.session, signIn.isWanted, signIn.user == nil else { return }
+        guard let session = connection.session, signIn.isWanted, signIn.user == nil else { return ignore() }
         guard let user = SignedInUser(envelope.data) else {
             let message = "\(EventName.signInSuccess) names no user"
             guard signIn.isAwaitingServer else { return reportMalformed(message, nil, into: &effects) }
@@ -100,6 +100,7 @@ extension ClientStateMachine {
         }
         endSignInWork(into: &effects)
         signIn.phase = .signedIn(user)
+        statistics.signIns.succeeded += 1
         effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
         effects.append(.signedIn(user, envelope))
         for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .done)) }
@@ -130,6 +131,7 @@ extension ClientStateMachine {
     ) {
         endSignInWork(into: &effects)
         signIn.phase = .failed(error)
+        statistics.signIns.failed += 1
         var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
         if let status = status ?? error.serverCode { data["status"] = .integer(status) }
         let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
@@ -150,13 +152,19 @@ extension ClientStateMachine {
     // MARK: What the server says to the user
 
     /// An event that no subscribed channel has: the user's own, or nobody's.
-    func receivedForUser(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard let user = signIn.user, envelope.channel == user.channelName else { return }
-        if !EventName.isProtocolEvent(envelope.event) { effects.append(.deliverToUser(envelope)) }
+    mutating func receivedForUser(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let user = signIn.user, envelope.channel == user.channelName,
+            !EventName.isProtocolEvent(envelope.event)
+        else {
+            statistics.events.dropped[.notSubscribed, default: 0] += 1
+            return
+        }
+        statistics.events.delivered += 1
+        effects.append(.deliverToUser(envelope))
     }
 
     mutating func watchlistChanged(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard signIn.user != nil else { return }
+        guard signIn.user != nil else { return ignore() }
         guard let events = envelope.data.value?["events"]?.array else {
             return reportMalformed("\(envelope.event) has no list of events", nil, into: &effects)
         }

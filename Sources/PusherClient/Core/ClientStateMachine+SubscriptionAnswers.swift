@@ -8,7 +8,10 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let name = envelope.channel, !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else { return }
+        guard let name = envelope.channel, !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else {
+            // The answer for the user's own channel among them, which nobody waits for.
+            return ignore()
+        }
         if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
             // It was given up while the server made up its mind.
             subscriptions[name] = nil
@@ -28,9 +31,13 @@ extension ClientStateMachine {
         guard isNews else {
             if subscription.phase == .subscribed, subscription.roster != nil {
                 replaceMembers(of: name, envelope, into: &effects)
+            } else {
+                ignore()
             }
             return true
         }
+        statistics.subscriptions.succeeded += 1
+        if away != nil { statistics.subscriptions.resubscribed += 1 }
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
@@ -76,6 +83,7 @@ extension ClientStateMachine {
             return
         }
         subscription.failed(error)
+        statistics.subscriptions.failed += 1
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription

@@ -60,6 +60,7 @@ extension ClientStateMachine {
         let id = ChannelID(rawValue: nextSerial())
         if let error = Self.reasonNotToSubscribe(name) {
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id, phase: .invalid(error))
+            statistics.subscriptions.failed += 1
             effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
         } else {
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id)
@@ -85,6 +86,7 @@ extension ClientStateMachine {
     /// A channel object that never was one of a subscription.
     package mutating func refuseChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
         let id = makeChannel()
+        statistics.subscriptions.failed += 1
         effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
         return id
     }
@@ -125,6 +127,7 @@ extension ClientStateMachine {
         dropClientEvents(of: subscription.id, into: &effects)
         effects.append(.retired(subscription.id))
         let authorizations = subscription.authorizations
+        dropHeld(subscription.decryption?.held.count ?? 0)
         let farewell = subscription.unsubscribe()
         subscription.waiters = []
         subscriptions[name] = farewell == .later ? subscription : nil

@@ -74,7 +74,7 @@ extension ClientStateMachine {
         } else if let index = signIn.waiters.firstIndex(of: waiter) {
             signIn.waiters.remove(at: index)
         } else if sendWaiters.removeValue(forKey: waiter) != nil {
-            clientEvents.remove(waiter)
+            statistics.clientEvents.dropped += clientEvents.remove(waiter)
         } else {
             return
         }

@@ -13,6 +13,9 @@ package struct ClientStateMachine: Hashable, Sendable {
     package internal(set) var authorizations = AuthorizationStateMachine()
     package internal(set) var signIn = SignInStateMachine()
     package internal(set) var clientEvents = ClientEventQueue()
+    /// But for what the smaller machines count themselves: ``statistics(now:)`` has it all.
+    var statistics = PusherStatistics()
+    var pingTimer = PingTimer()
     /// Calls that wait for client events to be written, and how many each waits for.
     var sendWaiters: [WaiterID: Int] = [:]
     /// That of the connection that stands, or stood last.
@@ -46,7 +49,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     }
 
     package mutating func disconnect(now: Instant, into effects: inout [Effect]) {
-        connection.disconnect(configuration, into: &effects)
+        connection.disconnect(configuration, now: now, into: &effects)
         connectionEnded(now: now, into: &effects)
     }
 
@@ -59,6 +62,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         for subscription in wantedSubscriptions {
             failWaiters(of: subscription.name, .failed(error), into: &effects)
             dropClientEvents(of: subscription.id, into: &effects)
+            dropHeld(subscription.decryption?.held.count ?? 0)
             effects.append(.retired(subscription.id))
         }
         subscriptions = SubscriptionTable()
@@ -93,7 +97,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        if connection.closed(id, closure, configuration, now: now, into: &effects) {
+        let wasSuspended = connection.isConnected && liveness.hasOverslept(now: now)
+        if connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now, into: &effects) {
             connectionEnded(now: now, into: &effects)
         }
     }
@@ -136,7 +141,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             connection.retryDecided(question, delay: delay, configuration, now: now, into: &effects)
             settleConnectionWaiters(into: &effects)
         case .authorization:
-            let outcome = authorizations.retryDecided(question, delay: delay, configuration, into: &effects)
+            let outcome = authorizations.retryDecided(question, delay: delay, configuration, now: now, into: &effects)
             settle(outcome, now: now, into: &effects)
         }
     }
@@ -166,13 +171,16 @@ package struct ClientStateMachine: Hashable, Sendable {
         guard let session = connection.session else { return }
         switch verdict {
         case .alive: break
-        case .sendPing: effects.append(.send(session.attempt, .ping))
-        case .dead(let timeout):
+        case .sendPing:
+            pinged(now: now)
+            effects.append(.send(session.attempt, .ping))
+        case .dead(let timeout, let wasSuspended):
             let error = PusherClientError(
                 .pongTimedOut,
                 "nothing came from the server for \(timeout) after a ping"
+                    + (wasSuspended ? "; the machine had been suspended, or the event loop held up" : "")
             )
-            abandon(session.attempt, error, now: now, into: &effects)
+            abandon(session.attempt, error, wasSuspended: wasSuspended, now: now, into: &effects)
         }
     }
 
@@ -180,12 +188,20 @@ package struct ClientStateMachine: Hashable, Sendable {
         _ id: AttemptID,
         _ error: PusherClientError,
         closeCode: CloseCode? = nil,
+        wasSuspended: Bool = false,
         now: Instant,
         into effects: inout [Effect]
     ) {
-        if connection.abandon(id, error, closeCode: closeCode, configuration, now: now, into: &effects) {
-            connectionEnded(now: now, into: &effects)
-        }
+        let isOver = connection.abandon(
+            id,
+            error,
+            closeCode: closeCode,
+            wasSuspended: wasSuspended,
+            configuration,
+            now: now,
+            into: &effects
+        )
+        if isOver { connectionEnded(now: now, into: &effects) }
     }
 
     /// The handshake is complete: watch the server, and subscribe every channel that is wanted, oldest first.
@@ -196,6 +212,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         into effects: inout [Effect]
     ) {
         lastSocketID = handshake.socketID
+        pingTimer = PingTimer()
         let ceiling = configuration.activityTimeout
         liveness.start(
             // Whatever was set, pings must not follow each other without a pause.

@@ -6,6 +6,8 @@ extension ConnectionStateMachine {
     struct Loss {
         var error: PusherClientError
         var closeCode: CloseCode?
+        /// What it counts as.
+        var reason: PusherStatistics.LossReason
         /// How long the connection held; nil where it never stood.
         var lifetime: Duration?
 
@@ -13,9 +15,12 @@ extension ConnectionStateMachine {
     }
 
     /// The socket ended by itself. True where that was news.
+    ///
+    /// - Parameter wasSuspended: Whether it had been silent for longer than it can be while timers run.
     package mutating func closed(
         _ id: AttemptID,
         _ closure: TransportClosure,
+        wasSuspended: Bool = false,
         _ configuration: CoreConfiguration,
         now: Instant,
         into effects: inout [Effect]
@@ -29,7 +34,9 @@ extension ConnectionStateMachine {
         let isReported = session?.reportedCode != nil && session?.reportedCode == closure.code?.rawValue
         let error = closure.error ?? .closed(closure)
         if !isReported { effects.append(.report(error)) }
-        lose(error, closeCode: closure.code, configuration, now: now, into: &effects)
+        let reason = PusherStatistics.LossReason(error, closeCode: closure.code, wasSuspended: wasSuspended)
+        let loss = Loss(error: error, closeCode: closure.code, reason: reason)
+        lose(loss, configuration, now: now, into: &effects)
         return true
     }
 
@@ -38,6 +45,7 @@ extension ConnectionStateMachine {
         _ id: AttemptID,
         _ error: PusherClientError,
         closeCode: CloseCode? = nil,
+        wasSuspended: Bool = false,
         _ configuration: CoreConfiguration,
         now: Instant,
         into effects: inout [Effect]
@@ -45,7 +53,13 @@ extension ConnectionStateMachine {
         guard currentAttempt == id else { return false }
         effects.append(.abort(id))
         effects.append(.report(error))
-        lose(error, closeCode: closeCode, configuration, now: now, into: &effects)
+        let reason = PusherStatistics.LossReason(error, closeCode: closeCode, wasSuspended: wasSuspended)
+        lose(
+            Loss(error: error, closeCode: closeCode, reason: reason),
+            configuration,
+            now: now,
+            into: &effects
+        )
         return true
     }
 
@@ -121,13 +135,14 @@ extension ConnectionStateMachine {
     // MARK: What follows a loss
 
     private mutating func lose(
-        _ error: PusherClientError,
-        closeCode: CloseCode?,
+        _ loss: Loss,
         _ configuration: CoreConfiguration,
         now: Instant,
         into effects: inout [Effect]
     ) {
-        var loss = Loss(error: error, closeCode: closeCode)
+        var loss = loss
+        let error = loss.error
+        countLoss(loss.reason, now: now)
         switch state {
         case .connecting(let attempt):
             effects.append(.cancel(attempt.timer))
@@ -141,11 +156,13 @@ extension ConnectionStateMachine {
 
         if let reason = refusal(of: loss, configuration) {
             endOutage(into: &effects)
+            statistics.refused += 1
             enter(.refused(reason), status: .refused(reason), into: &effects)
             return
         }
         guard configuration.autoReconnect else {
             endOutage(into: &effects)
+            statistics.givenUp += 1
             enter(.disconnected(error), status: .disconnected(reason: error), into: &effects)
             return
         }
@@ -174,11 +191,11 @@ extension ConnectionStateMachine {
         switch loss.reaction {
         case .switchToTLS:
             mustUseTLS = true
-            return retry(configuration, now: now, into: &effects)
+            return retryAtOnce(after: loss, configuration, now: now, into: &effects)
         case .reconnectImmediately:
             // A server that takes clients in only to send them away again must not be met by a hot loop.
             if let lifetime = loss.lifetime, lifetime >= .seconds(1) {
-                return retry(configuration, now: now, into: &effects)
+                return retryAtOnce(after: loss, configuration, now: now, into: &effects)
             }
         case .backOffAtLeastOneSecond:
             minimumDelay = .seconds(1)
@@ -201,6 +218,17 @@ extension ConnectionStateMachine {
             minimumDelay: minimumDelay
         )
         effects.append(.askRetryPolicy(question, context))
+    }
+
+    /// The wait is over as soon as it has begun: whoever follows the statuses learns the reason of every attempt.
+    private mutating func retryAtOnce(
+        after loss: Loss,
+        _ configuration: CoreConfiguration,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        publish(.waiting(until: now, attempt: retryCount + 1, reason: loss.error), into: &effects)
+        retry(configuration, now: now, into: &effects)
     }
 
     /// Why trying again would be of no use; nil where it may be.
@@ -241,6 +269,7 @@ extension ConnectionStateMachine {
         )
         effects.append(.report(error))
         endOutage(into: &effects)
+        statistics.givenUp += 1
         enter(.disconnected(error), status: .disconnected(reason: error), into: &effects)
     }
 }

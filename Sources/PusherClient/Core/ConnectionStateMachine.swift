@@ -70,6 +70,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// True once the server has said that it takes nothing but TLS.
     var mustUseTLS = false
     var outage: Outage?
+    package internal(set) var statistics = PusherStatistics.Connections()
+    /// When the connection was lost that is being made again.
+    var lostAt: Instant?
+    /// How long there was no connection before the one that stands, or stood last: since the loss, or the first try.
+    package internal(set) var lastOutage: Duration?
     private var announcedState: ConnectionState = .disconnected
     /// Not always ``status``, which is ahead of it while the retry policy is being asked.
     private var announcedStatus: Status = .initialized
@@ -139,8 +144,9 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         open(configuration, now: now, into: &effects)
     }
 
-    package mutating func disconnect(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
+    package mutating func disconnect(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
         isWanted = false
+        countEnd(now: now)
         switch state {
         case .disconnecting, .disconnected, .refused:
             return
@@ -175,11 +181,13 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused:
             return false
         case .connecting(let attempt):
+            countEnd(now: now)
             effects.append(.cancel(attempt.timer))
             effects.append(.abort(attempt.id))
             open(configuration, now: now, into: &effects)
             return false
         case .connected(let session):
+            countLoss(.replaced, now: now)
             effects.append(.abort(session.attempt))
             countAttempts(from: 0)
             announce(.reconnecting, into: &effects)
@@ -215,6 +223,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             return nil
         }
         effects.append(.cancel(attempt.timer))
+        countEstablished(now: now)
         endOutage(into: &effects)
         reconnectAttempts = 0
         enter(
@@ -244,6 +253,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .failure(let error):
             effects.append(.report(error))
             endOutage(into: &effects)
+            statistics.refused += 1
             enter(.refused(error), status: .refused(error), into: &effects)
             return
         }
@@ -258,6 +268,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         )
         effects.append(.schedule(attempt.timer, after: configuration.timeouts.connectionAttempt))
         effects.append(.open(attempt.id, request))
+        statistics.attempts += 1
     }
 
     mutating func beginOutage(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
@@ -302,6 +313,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     mutating func enter(_ state: State, status: Status?, into effects: inout [Effect]) {
         self.state = state
+        switch state {
+        // Nobody tries to make it again; when the application does, that is a beginning.
+        case .initialized, .disconnecting, .disconnected, .refused: lostAt = nil
+        case .connecting, .connected, .asking, .waiting: break
+        }
         announce(connectionState, into: &effects)
         if let status { publish(status, into: &effects) }
     }

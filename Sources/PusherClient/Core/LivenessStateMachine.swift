@@ -7,15 +7,16 @@ package struct LivenessStateMachine: Hashable, Sendable {
         /// it looks at how long the silence has lasted.
         case listening(timer: TimerID, lastActivity: Instant)
         /// A ping was sent, and the answer may take so long.
-        case awaitingPong(timer: TimerID, timeout: Duration)
+        case awaitingPong(timer: TimerID, timeout: Duration, wasSuspended: Bool)
     }
 
     /// What the owner has to do.
     package enum Verdict: Hashable, Sendable {
         case alive
         case sendPing
-        /// A ping was not answered for this time.
-        case dead(after: Duration)
+        /// A ping was not answered for this time. Where the machine had been suspended before it, that is likely to be
+        /// why.
+        case dead(after: Duration, wasSuspended: Bool)
     }
 
     package private(set) var state: State = .stopped
@@ -40,7 +41,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
     package mutating func stop(into effects: inout [Effect]) {
         switch state {
         case .stopped: break
-        case .listening(let timer, _), .awaitingPong(let timer, _): effects.append(.cancel(timer))
+        case .listening(let timer, _), .awaitingPong(let timer, _, _): effects.append(.cancel(timer))
         }
         state = .stopped
     }
@@ -51,7 +52,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
         case .stopped: break
         case .listening(let timer, _):
             state = .listening(timer: timer, lastActivity: now)
-        case .awaitingPong(let timer, _):
+        case .awaitingPong(let timer, _, _):
             effects.append(.cancel(timer))
             listen(since: now, for: activityTimeout, into: &effects)
         }
@@ -62,14 +63,14 @@ package struct LivenessStateMachine: Hashable, Sendable {
         case .listening(id, let lastActivity):
             let silence = now - lastActivity
             guard silence < activityTimeout else {
-                awaitPong(for: pongTimeout, into: &effects)
+                awaitPong(for: pongTimeout, wasSuspended: isOverslept(silence), into: &effects)
                 return .sendPing
             }
             listen(since: lastActivity, for: activityTimeout - silence, into: &effects)
             return .alive
-        case .awaitingPong(id, let timeout):
+        case .awaitingPong(id, let timeout, let wasSuspended):
             state = .stopped
-            return .dead(after: timeout)
+            return .dead(after: timeout, wasSuspended: wasSuspended)
         case .stopped, .listening, .awaitingPong:
             return .alive
         }
@@ -82,18 +83,34 @@ package struct LivenessStateMachine: Hashable, Sendable {
             return .alive
         }
         effects.append(.cancel(timer))
-        awaitPong(for: pongTimeout, into: &effects)
+        awaitPong(for: pongTimeout, wasSuspended: isOverslept(now - lastActivity), into: &effects)
         return .sendPing
     }
 
+    /// Whether the server has been silent for longer than it can have been while timers run: it would have been asked
+    /// for a ping.
+    package func hasOverslept(now: Instant) -> Bool {
+        switch state {
+        case .listening(_, let lastActivity): isOverslept(now - lastActivity)
+        case .awaitingPong(_, _, let wasSuspended): wasSuspended
+        case .stopped: false
+        }
+    }
+
+    private func isOverslept(_ silence: Duration) -> Bool { silence >= activityTimeout + Self.lateness }
+
+    /// Timers come late where the event loop is busy, but not by as much.
+    private static let lateness = Duration.seconds(10)
+
     /// Whoever asks wants to know now: a ping is sent, whether or not one is on its way, and the answer may take no
     /// longer than this.
-    package mutating func probe(timeout: Duration, into effects: inout [Effect]) {
+    package mutating func probe(timeout: Duration, now: Instant, into effects: inout [Effect]) {
+        let wasSuspended = hasOverslept(now: now)
         switch state {
         case .stopped: return
-        case .listening(let timer, _), .awaitingPong(let timer, _): effects.append(.cancel(timer))
+        case .listening(let timer, _), .awaitingPong(let timer, _, _): effects.append(.cancel(timer))
         }
-        awaitPong(for: min(timeout, pongTimeout), into: &effects)
+        awaitPong(for: min(timeout, pongTimeout), wasSuspended: wasSuspended, into: &effects)
     }
 
     private mutating func listen(since lastActivity: Instant, for wait: Duration, into effects: inout [Effect]) {
@@ -102,9 +119,9 @@ package struct LivenessStateMachine: Hashable, Sendable {
         effects.append(.schedule(timer, after: wait))
     }
 
-    private mutating func awaitPong(for timeout: Duration, into effects: inout [Effect]) {
+    private mutating func awaitPong(for timeout: Duration, wasSuspended: Bool, into effects: inout [Effect]) {
         let timer = nextTimer(.pong)
-        state = .awaitingPong(timer: timer, timeout: timeout)
+        state = .awaitingPong(timer: timer, timeout: timeout, wasSuspended: wasSuspended)
         effects.append(.schedule(timer, after: timeout))
     }
 

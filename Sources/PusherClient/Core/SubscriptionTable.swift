@@ -38,6 +38,8 @@ package struct SubscriptionTable: Hashable, Sendable {
 
     package var isEmpty: Bool { entries.isEmpty }
     package var count: Int { entries.count }
+    /// How many of them are subscribed.
+    package var subscribedCount: Int { entries.values.count { $0.subscription[0].isSubscribed } }
 
     /// Those that the application wants, in the order of their first subscription. Their ids are sorted, and not they
     /// themselves: each is large.

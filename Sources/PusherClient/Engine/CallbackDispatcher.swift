@@ -38,6 +38,9 @@ final class CallbackDispatcher: Sendable {
     /// True while callbacks run, or wait for their queue. Called on the event loop, where ``enqueue(_:keep:)`` is.
     var isBusy: Bool { isUsed.value && state.withLockedValue { $0.isScheduled } }
 
+    /// How many callbacks had to go so far, because the queue was slower than they came.
+    var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
+
     /// What has to become of a job that waits for a queue that is too slow.
     enum Retention: Sendable {
         /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
@@ -63,7 +66,9 @@ final class CallbackDispatcher: Sendable {
         // Shared by all, until they have a job: most clients never have one in most of theirs.
         private static let empty = CircularBuffer<Pending>(initialCapacity: 1)
         fileprivate var serial: UInt64 = 0
+        /// Since the queue last had caught up.
         var droppedCount = 0
+        var droppedInAll = 0
         var isScheduled = false
         var hasRun = false
         var watchdog: Scheduled<Void>?
@@ -124,6 +129,7 @@ final class CallbackDispatcher: Sendable {
     private func noteDrop() {
         let isFirst = state.withLockedValue { state in
             state.droppedCount += 1
+            state.droppedInAll += 1
             return state.droppedCount == 1
         }
         if isFirst { onDrop(.began) }

@@ -6,8 +6,14 @@ import PusherProtocol
 extension ClientEngine {
     /// What came from the server for the application, on its way through the ``PayloadTransformer``, if there is one.
     func deliver(_ event: PusherEvent, to channel: PusherChannel?) {
-        guard options.payloadTransformer != nil else { return deliver(event, to: everyEvent, channel?.sinks) }
-        for event in transformed(event) { deliver(event, to: everyEvent, channel?.sinks) }
+        guard options.payloadTransformer != nil else { return deliverAndCount(event, to: everyEvent, channel?.sinks) }
+        for event in transformed(event) { deliverAndCount(event, to: everyEvent, channel?.sinks) }
+    }
+
+    /// The same for an event that has come through the ``PayloadTransformer``.
+    func deliverAndCount(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) {
+        guard !deliver(event, to: first, second), !EventName.isProtocolEvent(event.eventName) else { return }
+        loopState.value.counts.unhandledEvents += 1
     }
 
     /// What the client itself has to tell.
@@ -15,15 +21,17 @@ extension ClientEngine {
         deliver(PusherEvent(envelope, subscriptionError: subscriptionError), to: everyEvent, channel(id)?.sinks)
     }
 
-    func deliver(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) {
+    /// - Returns: Whether somebody was there for it.
+    @discardableResult
+    func deliver(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) -> Bool {
         // While callbacks run or wait, somebody may be about to bind. Asked first: of those that were done before, what
         // they bound is found.
         let isBusy = dispatcher.isBusy
         let isMainBusy = mainDispatcher.isBusy
         let firstSinks = first.sinks(for: event.eventName)
         let secondSinks = second?.sinks(for: event.eventName)
-        var overflows = firstSinks.add(event, waking: wakeLater)
-        if let secondSinks { overflows += secondSinks.add(event, waking: wakeLater) }
+        var overflow = firstSinks.add(event, waking: wakeLater)
+        if let secondSinks { overflow.add(secondSinks.add(event, waking: wakeLater)) }
         for dispatcher in dispatchers {
             if dispatcher.runsInPlace {
                 let hasCalled = firstSinks.call(event, by: dispatcher)
@@ -36,7 +44,11 @@ extension ClientEngine {
                 dispatcher.enqueue(.event(event, first, second))
             }
         }
-        if overflows > 0 { reportOverflow(of: overflows, on: event.channelName) }
+        if overflow.dropped > 0 {
+            loopState.value.counts.sequenceOverflows += overflow.dropped
+            if overflow.began > 0 { reportOverflow(of: overflow.began, on: event.channelName) }
+        }
+        return !firstSinks.isEmpty || secondSinks?.isEmpty == false
     }
 
     /// Hands an element to sequences, and reports those that begin to drop because of it.

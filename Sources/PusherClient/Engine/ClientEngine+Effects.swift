@@ -53,7 +53,7 @@ extension ClientEngine {
         case .signedIn(let user, let envelope): signedIn(user, envelope)
         case .signInFailed(let error, let envelope): signInFailed(error, envelope)
         case .deliverToUser(let envelope):
-            for event in transformed(PusherEvent(envelope)) { deliver(event, to: everyEvent, userEvents) }
+            for event in transformed(PusherEvent(envelope)) { deliverAndCount(event, to: everyEvent, userEvents) }
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .released:
@@ -89,6 +89,8 @@ extension ClientEngine {
         let text = envelope.jsonText
         if tracesMessages { trace("Sending", envelope, text) }
         connection.send(text, promise: promise)
+        loopState.value.counts.messagesSent += 1
+        loopState.value.counts.bytesSent += text.utf8.count
         loopState.value.unflushed.insert(id)
     }
 
@@ -98,6 +100,7 @@ extension ClientEngine {
         written.futureResult.whenFailure { error in
             let message = "the message \(envelope.event) was not sent: the connection was lost"
             self.step { state, _ in
+                state.machine.unsentMessage()
                 state.pending.append(.report(PusherClientError(.notConnected, message, cause: error)))
             }
         }
@@ -190,20 +193,22 @@ extension ClientEngine {
     /// What somebody should know who follows nothing but the log is a warning: the first failure of an outage, and the
     /// end of all attempts.
     private func log(_ status: ConnectionStatus) {
+        let text = status.description(at: clock())
         switch status {
         case .waiting(_, _, let reason) where !loopState.value.hasLoggedOutage,
             .refused(let reason), .disconnected(let reason?):
             loopState.value.hasLoggedOutage = true
             logger.warning(
                 "\(connectionStateText(status))",
-                metadata: ["pusher.error": "\(reason.code): \(reason.message)"]
+                metadata: ["pusher.error": "\(reason.code): \(reason.message)", "pusher.status": "\(text)"]
             )
         case .connected where loopState.value.hasLoggedOutage:
             loopState.value.hasLoggedOutage = false
             // As loud as what it puts an end to.
-            logger.warning("Connected again", metadata: ["pusher.status": "\(status)"])
+            let outage = read { $0.machine.connection.lastOutage } ?? .zero
+            logger.warning("Connected again", metadata: ["pusher.status": "\(text)", "pusher.outage": "\(outage)"])
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
-            logger.debug("Connection status", metadata: ["pusher.status": "\(status)"])
+            logger.debug("Connection status", metadata: ["pusher.status": "\(text)"])
         }
     }
 

@@ -22,6 +22,7 @@ extension ClientEngine {
         do {
             return try reader.incoming(payload).map { $0 == payload ? event : PusherEvent(event.envelope.carrying($0)) }
         } catch {
+            loopState.value.counts.untransformedEvents += 1
             report(.transformerThrew(error, "the event \(event.eventName.quoted) was not delivered", channelName))
             return []
         }

@@ -28,6 +28,7 @@ extension ClientEngine {
         case .binary(let buffer):
             malformed(
                 "the server sent a binary message of \(buffer.readableBytes) bytes; the protocol has none",
+                bytes: buffer.readableBytes,
                 on: id
             )
         case .closed(let closure):
@@ -39,19 +40,27 @@ extension ClientEngine {
         do {
             let envelope = try Envelope(decoding: buffer.readableBytesUInt8Span)
             if tracesMessages { trace("Received", envelope, String(buffer: buffer)) }
-            inbox.append(PusherEvent(envelope))
+            inbox.append(PusherEvent(envelope), bytes: buffer.readableBytes)
         } catch {
             if tracesMessages {
                 logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer))"])
             }
             handleMessages(of: inbox, on: id)
-            malformed("the server sent \(buffer.readableBytes) bytes that are no message: \(error)", on: id)
+            malformed(
+                "the server sent \(buffer.readableBytes) bytes that are no message: \(error)",
+                bytes: buffer.readableBytes,
+                on: id
+            )
         }
     }
 
-    private func malformed(_ message: String, on id: AttemptID) {
+    private func malformed(_ message: String, bytes: Int, on id: AttemptID) {
         let error = PusherClientError(.malformedMessage, message)
-        step { state, now in state.machine.receivedMalformed(error, on: id, now: now, into: &state.pending) }
+        step { state, now in
+            state.counts.messagesReceived += 1
+            state.counts.bytesReceived += bytes
+            state.machine.receivedMalformed(error, on: id, now: now, into: &state.pending)
+        }
     }
 
     /// Has the machine look at the messages that wait, and carries out what that leads to.
@@ -79,6 +88,9 @@ extension ClientEngine.State {
     /// - Returns: Whether the caller has to deliver, and then to see to the effects.
     fileprivate mutating func receive(_ batch: inout Inbox.Batch, on id: AttemptID, now: Instant) -> Bool {
         machine.activity(on: id, now: now, into: &pending)
+        counts.messagesReceived += batch.events.count
+        counts.bytesReceived += batch.bytes
+        var handedOver = 0
         for event in batch.events {
             guard !isDraining, pending.isEmpty else {
                 machine.received(event.envelope, on: id, now: now, into: &pending)
@@ -87,13 +99,16 @@ extension ClientEngine.State {
             switch machine.recipient(ofEvent: event.eventName, on: event.channelName, id) {
             case .channel(let id):
                 batch.deliveries.append(.channel(channels[id]))
+                handedOver += 1
             case .nobody:
                 batch.deliveries.append(.channel(nil))
+                handedOver += 1
             case nil:
                 batch.deliveries.append(.none)
                 machine.received(event.envelope, on: id, now: now, into: &pending)
             }
         }
+        machine.handedOver(events: handedOver)
         guard !isDraining else { return false }
         isDraining = true
         return true

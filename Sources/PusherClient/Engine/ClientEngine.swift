@@ -19,6 +19,8 @@ package final class ClientEngine: Sendable {
         var delegate = WeakDelegate(value: nil)
         var connection = WeakConnection(value: nil)
         var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
+        /// What happened outside the machine.
+        var counts = DeliveryCounts()
     }
 
     /// What only the event loop touches.
@@ -36,6 +38,10 @@ package final class ClientEngine: Sendable {
         var sharedRandom: Double?
         /// True once the log has said that there is no connection, until there is one.
         var hasLoggedOutage = false
+        var counts = DeliveryCounts()
+        #if Metrics
+            var metrics: MetricsReporter?
+        #endif
     }
 
     struct WeakDelegate: Sendable {
@@ -79,7 +85,7 @@ package final class ClientEngine: Sendable {
     let requester: any HTTPRequester
     let proxies: ProxyRules
     let options: PusherClientOptions
-    private let clock: @Sendable () -> ContinuousClock.Instant
+    let clock: @Sendable () -> ContinuousClock.Instant
     /// Where the machine's time begins.
     private let origin: ContinuousClock.Instant
     let random: @Sendable () -> Double
@@ -193,7 +199,9 @@ package final class ClientEngine: Sendable {
         var effects: [Effect] = []
         repeat {
             effects.removeAll(keepingCapacity: true)
+            let counts = takeCounts()
             state.withLockedValue { state in
+                state.counts.add(counts)
                 swap(&effects, &state.pending)
                 guard effects.isEmpty else { return }
                 state.isDraining = false
@@ -204,6 +212,9 @@ package final class ClientEngine: Sendable {
         } while !effects.isEmpty
         wakeSequences()
         flush()
+        #if Metrics
+            tellMetrics()
+        #endif
     }
 
     private func flush() {

@@ -5,12 +5,15 @@ final class Inbox {
         var events: [PusherEvent] = []
         /// For those at the front: to whom they go.
         var deliveries: [Delivery] = []
+        /// What the messages had, in all.
+        var bytes = 0
 
         /// Keeps memory for as many messages as there were, unless that is many more than there were now.
         mutating func removeAll() {
             let isWorthIt = events.capacity <= max(64, 4 * events.count)
             events.removeAll(keepingCapacity: isWorthIt)
             deliveries.removeAll(keepingCapacity: isWorthIt)
+            bytes = 0
         }
     }
 
@@ -24,7 +27,10 @@ final class Inbox {
     private var batch = Batch()
 
     /// A message came: any one, not only what is an event for the application.
-    func append(_ event: PusherEvent) { batch.events.append(event) }
+    func append(_ event: PusherEvent, bytes: Int) {
+        batch.events.append(event)
+        batch.bytes += bytes
+    }
 
     /// Takes the messages out, and leaves nothing.
     func take() -> Batch {

@@ -107,25 +107,46 @@ final class SinkRegistry: Sendable {
         fileprivate var forEveryEvent: [Sink] = []
         fileprivate var named: [Sink] = []
 
+        var isEmpty: Bool { forEveryEvent.isEmpty && named.isEmpty }
+
+        /// Sequences that had no room for an event.
+        struct Overflow {
+            /// How many dropped one.
+            var dropped = 0
+            /// For how many of those it was the first.
+            var began = 0
+
+            mutating func add(_ other: Overflow) {
+                dropped += other.dropped
+                began += other.began
+            }
+        }
+
         /// Hands an event to the sequences. Those that somebody has to wake then are passed on.
-        ///
-        /// - Returns: The number of those for which dropping began.
-        func add(_ event: PusherEvent, waking wake: (EventBuffer<PusherEvent>) -> Void) -> Int {
-            Self.add(event, to: forEveryEvent, waking: wake) + Self.add(event, to: named, waking: wake)
+        func add(_ event: PusherEvent, waking wake: (EventBuffer<PusherEvent>) -> Void) -> Overflow {
+            var overflow = Self.add(event, to: forEveryEvent, waking: wake)
+            overflow.add(Self.add(event, to: named, waking: wake))
+            return overflow
         }
 
         private static func add(
             _ event: PusherEvent,
             to sinks: [Sink],
             waking wake: (EventBuffer<PusherEvent>) -> Void
-        ) -> Int {
-            var overflows = 0
+        ) -> Overflow {
+            var overflow = Overflow()
             for case .sequence(_, let buffer) in sinks {
                 let (addition, mustWake) = buffer.append(event)
-                if case .beganDropping = addition { overflows += 1 }
+                switch addition {
+                case .kept: break
+                case .beganDropping:
+                    overflow.dropped += 1
+                    overflow.began += 1
+                case .dropped: overflow.dropped += 1
+                }
                 if mustWake { wake(buffer) }
             }
-            return overflows
+            return overflow
         }
 
         /// Whether there are callbacks that run there.

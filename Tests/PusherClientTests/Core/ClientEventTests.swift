@@ -169,7 +169,7 @@ struct ClientEventTests {
         #expect(client.send("client-x", on: name) == ["send 1 client-x on private-a awaited"])
         let error = isWritten ? nil : PusherClientError(.connectionClosed, "gone")
         #expect(client.written(1, error: error) == [isWritten ? "resume 1 done" : "resume 1 failed connectionClosed"])
-        #expect(client.written(1) == [])
+        #expect(client.cancelWait(1) == [])
     }
 
     enum Absence: CaseIterable { case unconnected, authorizing, subscribing, failed, lost, unsubscribed, never }

@@ -138,7 +138,8 @@ struct ReconnectTests {
         #expect(transcript.wire == ["open 2"])
         #expect(
             transcript.changes == [
-                "connected → disconnected", "disconnected → reconnecting", "reconnecting → connecting",
+                "connected → disconnected", "disconnected → reconnecting",
+                "status waiting 0s attempt 1 connectionClosed \(code)", "reconnecting → connecting",
                 "status connecting",
             ]
         )

@@ -42,6 +42,7 @@ struct SendingMessagesTests {
         pusher.connection.sendEvent(event: "custom:a", data: ["x": 1])
         await world.run()
         #expect(delegate.errors.elements.map(\.clientError.code) == [.notConnected])
+        #expect(pusher.statistics.messages.unsent == 1)
     }
 
     @Test("what cannot be sent is reported: no connection, no channel, no JSON (PusherSwift sent an empty frame)")
@@ -63,6 +64,7 @@ struct SendingMessagesTests {
             ]
         )
         #expect(sent.isEmpty)
+        #expect(pusher.statistics.messages.unsent == 3 && pusher.statistics.clientEvents.refused == 1)
     }
 }
 

@@ -29,6 +29,7 @@ extension CoreClient {
         var handedOver = machine
         var otherEffects: [Effect] = []
         handedOver.activity(on: id, now: now, into: &otherEffects)
+        handedOver.handedOver(events: 1)
         #expect(effects == otherEffects + [.deliver(channel, envelope)])
         #expect(received == handedOver)
     }

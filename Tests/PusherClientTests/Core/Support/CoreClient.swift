@@ -38,6 +38,10 @@ struct CoreClient {
     /// The ids of a channel's members, as the application sees them.
     func members(of name: String) -> [String] { machine.subscriptions[name]?.roster?.members.map(\.id) ?? [] }
 
+    mutating func keepSamples() { machine.keepSamples() }
+
+    mutating func takeSamples() -> ClientStateMachine.Samples { machine.takeSamples() }
+
     mutating func configure(_ change: (inout CoreConfiguration) -> Void) { change(&machine.configuration) }
 
     // MARK: Calls

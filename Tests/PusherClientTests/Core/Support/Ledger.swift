@@ -140,6 +140,7 @@ struct Ledger {
             "too many authorizations at once"
         )
         channels.check(machine)
+        violations += StatisticsBalance(machine, attempts: attempts.count).violations
         check(machine.connection.currentAttempt == liveAttempt, "the machine and the sockets differ")
         checkTimers(machine)
         if case .asking = machine.connection.state { return }

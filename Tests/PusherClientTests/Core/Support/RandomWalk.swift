@@ -105,6 +105,8 @@ struct RandomWalk {
         check(ledger.timers.isEmpty, "the timers \(ledger.timers.keys.map(\.purpose)) are left")
         check(ledger.liveAttempt == nil, "a socket is left")
         check(machine.subscriptions.isEmpty, "channels are left")
+        let clientEvents = machine.statistics(now: now).clientEvents
+        check(clientEvents.accepted == clientEvents.sent + clientEvents.dropped, "\(clientEvents)")
     }
 
     private mutating func subscribe(_ name: String) {

@@ -1,0 +1,40 @@
+/// How attempts and connections came out, as numbers. Nothing depends on them.
+extension ConnectionStateMachine {
+    package func statistics(now: Instant) -> PusherStatistics.Connections {
+        var statistics = statistics
+        statistics.recovery = statistics.recovery.summary
+        if let session { statistics.timeConnected += now - session.since }
+        return statistics
+    }
+
+    /// The connection stands. To be called before the outage is forgotten.
+    mutating func countEstablished(now: Instant) {
+        statistics.established += 1
+        if let since = lostAt ?? outage?.since { lastOutage = now - since }
+        if let lostAt { statistics.recovery.add(now - lostAt) }
+        lostAt = nil
+    }
+
+    /// What stands, or is being tried, ends because the application wants it so.
+    mutating func countEnd(now: Instant) {
+        switch state {
+        case .connecting: statistics.abandonedAttempts += 1
+        case .connected(let session):
+            statistics.closed += 1
+            statistics.timeConnected += now - session.since
+        case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break
+        }
+    }
+
+    /// What stands, or is being tried, fails.
+    mutating func countLoss(_ reason: PusherStatistics.LossReason, now: Instant) {
+        switch state {
+        case .connecting: statistics.failedAttempts[reason, default: 0] += 1
+        case .connected(let session):
+            statistics.lost[reason, default: 0] += 1
+            statistics.timeConnected += now - session.since
+            lostAt = now
+        case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break
+        }
+    }
+}

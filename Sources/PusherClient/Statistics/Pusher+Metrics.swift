@@ -1,0 +1,40 @@
+#if Metrics
+    public import CoreMetrics
+    import NIOCore
+
+    /// Part of the trait `Metrics`.
+    extension Pusher {
+        /// Tells swift-metrics what the ``statistics`` count, from now on and with all that was counted before: see
+        /// <doc:Observing> for the names.
+        ///
+        /// It is told what has changed after each piece of work on the client's event loop, for example all messages of
+        /// one read: the factory's counters, meters and timers are called there, and must not block. Calling this again
+        /// goes over to another factory, which is told everything from the beginning.
+        ///
+        /// - Parameters:
+        ///   - factory: Who is told. Default: the one that the program has set up.
+        ///   - dimensions: What tells this client's metrics from those of others. Default: nothing; the numbers of all
+        ///     clients add up then.
+        public func emitMetrics(
+            to factory: any MetricsFactory = MetricsSystem.factory,
+            dimensions: [(String, String)] = []
+        ) {
+            let engine = engine
+            engine.eventLoop.execute {
+                engine.update { $0.machine.keepSamples() }
+                engine.loopState.value.metrics?.withdraw()
+                engine.loopState.value.metrics = MetricsReporter(factory, dimensions: dimensions)
+                engine.tellMetrics()
+            }
+        }
+    }
+
+    extension ClientEngine {
+        /// Called on the event loop, and not under the lock.
+        func tellMetrics() {
+            guard loopState.value.metrics != nil else { return }
+            let samples = update { $0.machine.takeSamples() }
+            loopState.value.metrics?.tell(statistics, samples)
+        }
+    }
+#endif

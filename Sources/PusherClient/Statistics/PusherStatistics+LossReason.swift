@@ -1,0 +1,83 @@
+import PusherProtocol
+
+extension PusherStatistics {
+    /// Why a connection was lost, or could not be made. New reasons may come with new versions: keep a `default` when
+    /// you switch over them.
+    public struct LossReason: RawRepresentable, Hashable, Sendable {
+        /// The reason's name, as it is printed.
+        public let rawValue: String
+
+        /// Makes a reason from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The server said that the same attempt would be refused again: a close code, or an error before its greeting,
+        /// within 4000–4099.
+        public static let closed40xx = Self(rawValue: "closed40xx")
+        /// The server is too busy: 4100–4199.
+        public static let closed41xx = Self(rawValue: "closed41xx")
+        /// The server asks to reconnect at once: 4200–4299.
+        public static let closed42xx = Self(rawValue: "closed42xx")
+        /// The server refuses with a code of 4300 or above.
+        public static let closed43xx = Self(rawValue: "closed43xx")
+        /// The server closed the connection with any other code, or with none.
+        public static let closed = Self(rawValue: "closed")
+        /// The server sent `pusher:error` without a code, in place of its greeting.
+        public static let serverError = Self(rawValue: "serverError")
+        /// There was no way to the server, or it ended without a closing handshake.
+        public static let network = Self(rawValue: "network")
+        /// The host's name could not be resolved.
+        public static let nameResolution = Self(rawValue: "nameResolution")
+        /// The proxy was not reached, or made no connection.
+        public static let proxy = Self(rawValue: "proxy")
+        /// The TLS handshake failed, or the server's key is none of the pins.
+        public static let tls = Self(rawValue: "tls")
+        /// The server did not answer the WebSocket upgrade as it must.
+        public static let upgrade = Self(rawValue: "upgrade")
+        /// The attempt took too long.
+        public static let connectionTimeout = Self(rawValue: "connectionTimeout")
+        /// A ping was not answered.
+        public static let pongTimeout = Self(rawValue: "pongTimeout")
+        /// The connection did not survive that the machine was suspended, or that the event loop was held up as long.
+        public static let suspended = Self(rawValue: "suspended")
+        /// The server broke the rules of WebSocket, or greeted without a socket id.
+        public static let protocolViolation = Self(rawValue: "protocolViolation")
+        /// A message was larger than the limit.
+        public static let messageTooBig = Self(rawValue: "messageTooBig")
+        /// The application wanted another connection: ``Pusher/reconnectNow()``, or
+        /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
+        public static let replaced = Self(rawValue: "replaced")
+        /// Anything else.
+        public static let other = Self(rawValue: "other")
+    }
+}
+
+extension PusherStatistics.LossReason: CustomStringConvertible {
+    /// The reason's name.
+    public var description: String { rawValue }
+}
+
+extension PusherStatistics.LossReason {
+    /// - Parameter wasSuspended: Whether the connection had been silent for longer than it can be while timers run.
+    init(_ error: PusherClientError, closeCode: CloseCode?, wasSuspended: Bool) {
+        switch (closeCode?.rawValue, error.code) {
+        case ((4000...4099)?, _): self = .closed40xx
+        case ((4100...4199)?, _): self = .closed41xx
+        case ((4200...4299)?, _): self = .closed42xx
+        case ((4300...)?, _): self = .closed43xx
+        case (_?, .serverError): self = .serverError
+        case (_?, _): self = .closed
+        case (nil, _) where wasSuspended: self = .suspended
+        case (nil, .serverError): self = .serverError
+        case (nil, .connectionClosed), (nil, .connectionFailed): self = .network
+        case (nil, .nameResolutionFailed): self = .nameResolution
+        case (nil, .proxyFailed), (nil, .invalidProxy): self = .proxy
+        case (nil, .tlsFailed), (nil, .pinMismatch): self = .tls
+        case (nil, .upgradeFailed): self = .upgrade
+        case (nil, .connectionTimedOut): self = .connectionTimeout
+        case (nil, .pongTimedOut): self = .pongTimeout
+        case (nil, .protocolViolation), (nil, .invalidText), (nil, .malformedMessage): self = .protocolViolation
+        case (nil, .messageTooBig): self = .messageTooBig
+        case (nil, _): self = .other
+        }
+    }
+}

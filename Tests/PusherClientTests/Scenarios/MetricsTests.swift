@@ -1,0 +1,196 @@
+#if Metrics
+    import CoreMetrics
+    import Logging
+    import MetricsTestKit
+    import NIOCore
+    import NIOEmbedded
+    import PusherTestServer
+    import Testing
+
+    @testable import PusherClient
+
+    @Suite("Metrics", .timeLimit(.minutes(5)))
+    struct MetricsTests {
+        let world = VirtualWorld()
+        let metrics = TestMetrics()
+
+        private func total(_ label: String, _ dimensions: [(String, String)] = []) -> Int64? {
+            metrics.counters(label: label, dimensions: dimensions).first?.totalValue
+        }
+
+        private func level(_ label: String) -> Double? { metrics.meters(label: label).first?.lastValue }
+
+        /// What the counters say is what the statistics do.
+        private func expectAgreement(_ pusher: Pusher) {
+            let statistics = pusher.statistics
+            let counts: [(String, Int)] = [
+                ("pusher.connection.attempts", statistics.connections.attempts),
+                ("pusher.connection.established", statistics.connections.established),
+                ("pusher.connection.refused", statistics.connections.refused),
+                ("pusher.connection.given_up", statistics.connections.givenUp),
+                ("pusher.ping.sent", statistics.pings.sent), ("pusher.ping.answered", statistics.pings.answered),
+                ("pusher.messages.received", statistics.messages.received),
+                ("pusher.messages.sent", statistics.messages.sent),
+                ("pusher.messages.unsent", statistics.messages.unsent),
+                ("pusher.messages.malformed", statistics.messages.malformed),
+                ("pusher.messages.ignored", statistics.messages.ignored),
+                ("pusher.bytes.received", statistics.messages.bytesReceived),
+                ("pusher.bytes.sent", statistics.messages.bytesSent),
+                ("pusher.events.received", statistics.events.received),
+                ("pusher.events.delivered", statistics.events.delivered),
+                ("pusher.events.unhandled", statistics.events.unhandled),
+                ("pusher.events.undecryptable", statistics.events.undecryptable),
+                ("pusher.subscriptions.succeeded", statistics.subscriptions.succeeded),
+                ("pusher.subscriptions.failed", statistics.subscriptions.failed),
+                ("pusher.authorizations.tries", statistics.authorizations.tries),
+                ("pusher.authorizations.succeeded", statistics.authorizations.succeeded),
+                ("pusher.authorizations.failed", statistics.authorizations.failed),
+                ("pusher.authorizations.cancelled", statistics.authorizations.cancelled),
+                ("pusher.sign_ins.succeeded", statistics.signIns.succeeded),
+                ("pusher.sign_ins.failed", statistics.signIns.failed),
+                ("pusher.client_events.accepted", statistics.clientEvents.accepted),
+                ("pusher.client_events.sent", statistics.clientEvents.sent),
+                ("pusher.client_events.dropped", statistics.clientEvents.dropped),
+                ("pusher.client_events.refused", statistics.clientEvents.refused),
+                ("pusher.client_events.rejected", statistics.clientEvents.rejectedByServer),
+            ]
+            for (label, count) in counts { #expect(total(label) == Int64(count), "\(label)") }
+        }
+
+        @Test("everything that is counted is told, under the documented names")
+        func everything() async throws {
+            let pusher = world.makeClient(.virtual(user: "7"))
+            pusher.emitMetrics(to: metrics)
+            pusher.connect()
+            pusher.signIn()
+            let orders = pusher.subscribe("orders")
+            let chat = pusher.subscribe("private-chat")
+            let secret = pusher.subscribe("private-encrypted-orders")
+            pusher.subscribe("no good")
+            await world.runUntil { orders.subscribed && chat.subscribed && secret.subscribed }
+            await world.runUntil { pusher.user.userId != nil }
+            orders.bind(eventName: "e") { _ in }
+            for name in ["e", "f"] { world.server.sendEvent(name, channel: "orders") }
+            world.server.sendEvent("e", channel: "unknown")
+            world.server.sendEvent("e", data: "none", channel: secret.name)
+            world.server.sendText("none")
+            world.server.sendText(#"{"event":"pusher_internal:new"}"#)
+            world.server.sendText(#"{"event":"pusher:error","data":{"code":4301,"message":"too fast"}}"#)
+            chat.trigger(eventName: "client-a", data: 1)
+            chat.trigger(eventName: "wrong", data: 1)
+            pusher.checkConnection()
+            await world.run()
+            let statistics = pusher.statistics
+            // So that nothing below compares zero with zero.
+            #expect(statistics.events.unhandled > 0 && statistics.events.undecryptable == 1)
+            #expect(statistics.messages.malformed == 1 && statistics.messages.ignored > 0)
+            #expect(statistics.clientEvents.sent == 1 && statistics.clientEvents.refused == 1)
+            #expect(statistics.clientEvents.rejectedByServer == 1 && statistics.subscriptions.failed == 1)
+            #expect(statistics.pings.answered == 1 && statistics.signIns.succeeded == 1)
+            expectAgreement(pusher)
+            #expect(total("pusher.events.dropped", [("reason", "notSubscribed")]) == 1)
+            #expect(level("pusher.connection.up") == 1 && level("pusher.subscriptions.current") == 3)
+            world.server.closeConnections(code: 4001)
+            await world.run()
+            #expect(pusher.statistics.connections.refused == 1)
+            expectAgreement(pusher)
+            #expect(total("pusher.connection.lost", [("reason", "closed40xx")]) == 1)
+            #expect(level("pusher.connection.up") == 0 && level("pusher.subscriptions.current") == 0)
+        }
+
+        @Test("failures that come in other ways are told too")
+        func failures() async throws {
+            world.server.failAuthorizations(1, with: .status(403))
+            let options = PusherClientOptions.virtual(autoReconnect: false)
+            let pusher = try await world.makeConnectedClient(options)
+            pusher.emitMetrics(to: metrics)
+            let first = pusher.subscribe("private-a")
+            await world.runUntil { pusher.statistics.authorizations.failed == 1 }
+            world.server.failAuthorizations(with: .unanswered)
+            let second = pusher.subscribe("private-b")
+            second.trigger(eventName: "client-a", data: 1)
+            await world.run()
+            #expect(level("pusher.client_events.waiting") == 1)
+            pusher.unsubscribe("private-b")
+            pusher.signIn()
+            await world.runUntil { pusher.statistics.signIns.failed == 1 }
+            world.network.cutLinks()
+            await world.run()
+            let statistics = pusher.statistics
+            #expect(statistics.connections.givenUp == 1 && statistics.authorizations.cancelled == 1)
+            #expect(statistics.clientEvents.dropped == 1)
+            expectAgreement(pusher)
+            #expect(total("pusher.connection.lost", [("reason", "network")]) == 1)
+            #expect(level("pusher.client_events.waiting") == 0)
+            _ = first
+        }
+
+        @Test("each time is told by itself")
+        func times() async throws {
+            world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
+            let pusher = try await world.makeConnectedClient()
+            pusher.emitMetrics(to: metrics)
+            let channel = pusher.subscribe("private-a")
+            await world.runUntil { world.server.authorizationRequests.count == 1 }
+            await world.advance(by: .seconds(2))
+            await world.runUntil { channel.subscribed }
+            for wait in 1...2 {
+                world.network.failLinks(wait, with: .unreachable)
+                world.network.cutLinks()
+                for _ in 0...wait { await world.advance(by: .seconds(1)) }
+                await world.runUntil { channel.subscribed }
+            }
+            pusher.checkConnection()
+            await world.run()
+            #expect(
+                metrics.timers(label: "pusher.connection.recovery").first?.values == [2_000_000_000, 3_000_000_000]
+            )
+            let latency = metrics.timers(label: "pusher.authorizations.latency").first?.values
+            #expect(latency?.count == 3 && latency?.first == 2_000_000_000)
+            #expect(metrics.timers(label: "pusher.ping.round_trip").first?.values == [0])
+        }
+
+        @Test("messages that come in one read are told at once, and not one by one")
+        func batches() async throws {
+            let pusher = try await world.makeConnectedClient()
+            let orders = pusher.subscribe("orders")
+            await world.run()
+            try #require(orders.subscribed)
+            pusher.emitMetrics(to: metrics)
+            await world.run()
+            let server = world.server
+            try await world.atOnce { for _ in 1...100 { server.sendEvent("e", channel: "orders") } }
+            await world.run()
+            let values = metrics.counters(label: "pusher.events.received").first?.values ?? []
+            #expect(values.reduce(0, +) == 100 && values.count < 10)
+        }
+
+        @Test("clients that share a factory add up, and a client that is released takes what it had with it")
+        func shared() async throws {
+            let first = try await world.makeConnectedClient()
+            var second: Pusher? = world.makeUnheldClient()
+            first.emitMetrics(to: metrics)
+            second?.emitMetrics(to: metrics)
+            second?.connect()
+            await world.run()
+            #expect(total("pusher.connection.established") == 2 && level("pusher.connection.up") == 2)
+            second = nil
+            await world.run()
+            #expect(level("pusher.connection.up") == 1)
+        }
+
+        @Test("going over to another factory leaves no connection behind in the first, and tells everything anew")
+        func anotherFactory() async throws {
+            let pusher = try await world.makeConnectedClient()
+            pusher.emitMetrics(to: metrics)
+            await world.run()
+            let other = TestMetrics()
+            pusher.emitMetrics(to: other, dimensions: [("client", "a")])
+            await world.run()
+            #expect(level("pusher.connection.up") == 0)
+            let dimensions = [("client", "a")]
+            #expect(other.meters(label: "pusher.connection.up", dimensions: dimensions).first?.lastValue == 1)
+            #expect(other.counters(label: "pusher.connection.attempts", dimensions: dimensions).first?.totalValue == 1)
+        }
+    }
+#endif

@@ -1,0 +1,242 @@
+import Dispatch
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+/// What the shell counts, and what it all comes to. Each count of the core has a test there.
+@Suite("Statistics", .timeLimit(.minutes(5)))
+struct StatisticsTests {
+    let world = VirtualWorld()
+
+    @Test("an outage: its reason, the attempts that it took, and the time to recover")
+    func outage() async throws {
+        let pusher = try await world.makeConnectedClient()
+        await world.advance(by: .seconds(60))
+        world.network.failLinks(2, with: .unreachable)
+        world.network.cutLinks()
+        await world.run()
+        for _ in 1...3 { await world.advance(by: .seconds(1)) }
+        try #require(pusher.connection.connectionState == .connected)
+        await world.advance(by: .seconds(7))
+        let connections = pusher.statistics.connections
+        #expect(connections.attempts == 4 && connections.established == 2)
+        #expect(connections.lost == [.network: 1] && connections.failedAttempts == [.network: 2])
+        #expect(connections.recovery.count == 1 && connections.recovery.last == .seconds(3))
+        #expect(connections.timeConnected == .seconds(67))
+    }
+
+    @Test("a machine that was suspended is the reason of the loss, not the server that did not answer")
+    func suspended() async throws {
+        let pusher = try await world.makeConnectedClient()
+        world.network.blackHoleLinks()
+        world.suspend(for: .seconds(3_600))
+        pusher.connect()
+        await world.advance(by: .seconds(30))
+        #expect(pusher.statistics.connections.lost == [.suspended: 1])
+    }
+
+    @Test("a ping's round trip is that of the pong")
+    func roundTrip() async throws {
+        world.server.delayMessages(by: .milliseconds(40))
+        let pusher = world.makeClient()
+        pusher.connect()
+        await world.advance(by: .seconds(1))
+        pusher.checkConnection()
+        await world.advance(by: .seconds(1))
+        let pings = pusher.statistics.pings
+        #expect(pings.sent == 1 && pings.answered == 1 && pings.roundTrip.last == .milliseconds(40))
+    }
+
+    @Test("messages and their bytes are counted, both ways")
+    func traffic() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let before = pusher.statistics.messages
+        world.server.sendText(#"{"event":"e","data":"é"}"#)
+        world.server.sendText("none")
+        world.server.sendBinary([1, 2, 3])
+        await world.run()
+        let received = pusher.statistics.messages
+        #expect(received.received - before.received == 3 && received.malformed == 2)
+        #expect(received.bytesReceived - before.bytesReceived == 25 + 4 + 3)
+        let sentBefore = world.server.receivedMessages().count
+        pusher.subscribe("orders")
+        pusher.subscribe("news")
+        await world.run()
+        let texts = world.server.receivedMessages().dropFirst(sentBefore)
+        let sent = pusher.statistics.messages
+        #expect(sent.sent - before.sent == 2 && texts.count == 2)
+        #expect(sent.bytesSent - before.bytesSent == texts.reduce(0) { $0 + $1.utf8.count })
+    }
+
+    @Test("every event is counted, those that came with others in one read too")
+    func events() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let orders = pusher.subscribe("orders")
+        let count = Log<Void>()
+        orders.bind(eventName: "created") { _ in count.append(()) }
+        await world.run()
+        for _ in 1...500 {
+            world.server.sendEvent("created", channel: "orders")
+            world.server.sendEvent("created", channel: "unknown")
+        }
+        // What changes the state in between sends the rest on another way.
+        world.server.sendPing()
+        for _ in 1...500 { world.server.sendEvent("created", channel: "orders") }
+        await world.run()
+        let events = pusher.statistics.events
+        #expect(count.count == 1_000)
+        #expect(events.received == 1_500 && events.delivered == 1_000 && events.unhandled == 0)
+        #expect(events.dropped == [.notSubscribed: 500])
+    }
+
+    @Test("an event that nobody was bound to is delivered and unhandled, the client's own events are neither")
+    func unhandled() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let orders = pusher.subscribe("orders")
+        orders.bind(eventName: "created") { _ in }
+        let sequence = orders.events(named: "paid")
+        await world.run()
+        for name in ["created", "paid", "cretaed", "client-x"] { world.server.sendEvent(name, channel: "orders") }
+        world.server.sendText(#"{"event":"pusher:error","channel":"orders","data":{"code":4301,"message":"no"}}"#)
+        await world.run()
+        let events = pusher.statistics.events
+        #expect(events.delivered == 4 && events.unhandled == 2)
+        _ = sequence
+    }
+
+    @Test("events of the user are counted as others are")
+    func userEvents() async throws {
+        let pusher = world.makeClient(.virtual(user: "7"))
+        pusher.user.bind(eventName: "note") { _ in }
+        pusher.connect()
+        pusher.signIn()
+        await world.runUntil { pusher.user.userId != nil }
+        try world.server.publish(event: "note", data: "", toUser: "7")
+        try world.server.publish(event: "other", data: "", toUser: "7")
+        await world.run()
+        let statistics = pusher.statistics
+        #expect(statistics.events.delivered == 2 && statistics.events.unhandled == 1)
+        #expect(statistics.signIns.succeeded == 1 && statistics.authorizations.succeeded == 1)
+    }
+
+    @Test("a sequence that is not read drops and counts, each one for itself")
+    func sequenceOverflow() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 10)))
+        let orders = pusher.subscribe("orders")
+        await world.run()
+        let (named, all) = (orders.events(named: "e"), pusher.events)
+        for _ in 1...25 { world.server.sendEvent("e", channel: "orders") }
+        world.server.sendEvent("other", channel: "orders")
+        await world.run()
+        #expect(named.droppedCount == 15 && all.droppedCount == 16)
+        #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 31])
+    }
+
+    @Test("callbacks that a slow queue cost are counted")
+    func callbackOverflow() async throws {
+        let queue = DispatchQueue(label: "callbacks")
+        let pusher = try await world.makeConnectedClient(
+            .virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue))
+        )
+        let orders = pusher.subscribe("orders")
+        let received = Log<Void>()
+        await world.runUntil { orders.subscribed }
+        queue.suspend()
+        orders.bind(eventName: "e") { _ in received.append(()) }
+        for _ in 1...25 { world.server.sendEvent("e", channel: "orders") }
+        await world.run()
+        #expect(pusher.statistics.events.dropped == [.callbackOverflow: 15])
+        queue.resume()
+        await world.runUntil { received.count == 10 }
+        #expect(pusher.statistics.events.dropped == [.callbackOverflow: 15])
+    }
+
+    @Test("data that does not decode is counted for each consumer that wanted it decoded")
+    func undecodable() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let orders = pusher.subscribe("orders")
+        orders.bind(eventName: "e", as: Int.self) { _ in }
+        orders.bind(eventName: "e", as: String.self) { _ in }
+        var numbers = orders.events(named: "e", as: Int.self).makeAsyncIterator()
+        await world.run()
+        world.server.sendEvent("e", data: "[]", channel: "orders")
+        world.server.sendEvent("e", data: "5", channel: "orders")
+        await world.run()
+        #expect(await numbers.next() == 5)
+        // 5 is no string.
+        #expect(pusher.statistics.events.dropped == [.undecodable: 4])
+    }
+
+    @Test("a transformer that throws costs an event, and a client event")
+    func transformerFailed() async throws {
+        let options = PusherClientOptions(
+            authMethod: .endpoint(authEndpoint: VirtualWorld.authEndpoint),
+            host: .host("server.test"),
+            useTLS: false,
+            payloadTransformer: Thrower(),
+            callbackQueue: .eventLoop,
+            logger: .quiet
+        )
+        let pusher = try await world.makeConnectedClient(options)
+        let chat = pusher.subscribe("private-chat")
+        await world.runUntil { chat.subscribed }
+        world.server.sendEvent("bad", channel: "private-chat")
+        world.server.sendEvent("good", channel: "private-chat")
+        chat.trigger(eventName: "client-bad", data: 1)
+        await world.run()
+        let statistics = pusher.statistics
+        #expect(statistics.events.delivered == 2 && statistics.events.unhandled == 1)
+        #expect(statistics.events.dropped == [.transformerFailed: 1])
+        #expect(statistics.clientEvents.refused == 1 && statistics.clientEvents.accepted == 0)
+    }
+
+    private struct Thrower: PayloadTransformer {
+        struct Refusal: Error {}
+
+        struct Reader: PayloadReader {
+            mutating func incoming(_ payload: EventPayload) throws -> [EventPayload] {
+                if payload.eventName == "bad" { throw Refusal() }
+                return [payload]
+            }
+        }
+
+        func makeReader(channelName: String) -> any PayloadReader { Reader() }
+        func outgoing(_ payload: EventPayload) throws -> [EventPayload] { throw Refusal() }
+    }
+
+    @Test("client events are accepted and sent, or refused before they come to the queue")
+    func clientEvents() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let chat = pusher.subscribe("private-chat")
+        chat.trigger(eventName: "client-a", data: 1)
+        chat.trigger(eventName: "wrong", data: 1)
+        await world.runUntil { chat.subscribed }
+        try await world.complete { try await chat.send("client-b", data: 2) }
+        await #expect(throws: PusherClientError.self) { try await chat.send("wrong", data: 2) }
+        await world.run()
+        let events = pusher.statistics.clientEvents
+        #expect(events.accepted == 2 && events.sent == 2 && events.refused == 2 && events.dropped == 0)
+    }
+
+    @Test("the latency of an authorization is that of the backend, and a subscription counts as it ends")
+    func authorization() async throws {
+        world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
+        world.server.failAuthorizations(1, with: .status(403))
+        let pusher = try await world.makeConnectedClient()
+        let first = pusher.subscribe("private-a")
+        await world.runUntil { world.server.authorizationRequests.count == 1 }
+        await world.advance(by: .seconds(2))
+        await world.runUntil { first.subscribed || pusher.statistics.subscriptions.failed == 1 }
+        let second = pusher.subscribe("private-b")
+        await world.runUntil { second.subscribed || pusher.statistics.subscriptions.failed == 1 }
+        let third = pusher.subscribe("private-c")
+        await world.runUntil { third.subscribed }
+        let statistics = pusher.statistics
+        #expect(statistics.authorizations.begun == 3)
+        #expect(statistics.authorizations.succeeded == 2 && statistics.authorizations.failed == 1)
+        #expect(statistics.authorizations.latency.longest == .seconds(2))
+        #expect(statistics.subscriptions.succeeded == 2 && statistics.subscriptions.failed == 1)
+        #expect(statistics.subscriptions.current == 2)
+    }
+}
