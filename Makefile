@@ -6,7 +6,8 @@ FLAGS ?=
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench bench-check
+.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-decoder autobahn bench bench-check \
+	soak test-network
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -16,6 +17,8 @@ help:
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
+	@echo "make soak                    lose 10,000 connections, and a server with 1,000 clients; ROUNDS=n, CLIENTS=n"
+	@echo "make test-network            pull cables between network namespaces; needs root, else it is skipped"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
@@ -72,6 +75,17 @@ check-decoder: setup
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh
+
+ROUNDS ?= 10000
+CLIENTS ?= 1000
+SOAK = $(SWIFT) build $(FLAGS) -c release --product soak
+soak: setup
+	$(SOAK)
+	@set -e; soak=$$($(SOAK) --show-bin-path)/soak; \
+	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS)
+
+test-network: setup
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Network/run.sh
 
 # A package of its own, built as users build theirs: nothing of it enters the graph of those who depend on this one.
 BENCHMARKS = Benchmarks/.build/release

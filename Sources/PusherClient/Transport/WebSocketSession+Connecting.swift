@@ -123,7 +123,12 @@ extension WebSocketSession {
         end(
             TransportClosure(
                 code: nil,
-                error: ConnectionFailure.securing(request, error, certificate: handler?.peerCertificate)
+                error: ConnectionFailure.securing(
+                    request,
+                    error,
+                    certificate: handler?.peerCertificate,
+                    trustRoots: options.tls.trustRoots
+                )
             )
         )
     }
