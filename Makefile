@@ -78,10 +78,10 @@ autobahn: setup
 
 ROUNDS ?= 10000
 CLIENTS ?= 1000
-SOAK = $(SWIFT) build $(FLAGS) -c release --product soak
+SOAK = $(SWIFT) build $(FLAGS) --product soak
 soak: setup
 	$(SOAK)
-	@set -e; soak=$$($(SOAK) --show-bin-path)/soak; \
+	@set -e; soak=$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak; \
 	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS)
 
 test-network: setup

@@ -1,13 +1,14 @@
+import ArgumentParser
 import PusherClient
 import PusherTestServer
 
 /// A way to lose a connection.
-enum Loss: String, CaseIterable, Sendable {
+enum Loss: String, CaseIterable, ExpressibleByArgument, Sendable {
     /// A close frame of the server that asks to reconnect.
-    case closeFrame = "close frame"
+    case closeFrame = "close-frame"
     /// TCP ends without a close frame.
-    case end = "FIN"
-    case reset = "RST"
+    case end = "fin"
+    case reset = "rst"
     /// Nothing comes any more, and nobody says so.
     case halfOpen = "half-open"
     /// Reset, and then refused for a while.
@@ -15,7 +16,7 @@ enum Loss: String, CaseIterable, Sendable {
     /// Bytes that are no WebSocket any more.
     case corrupted
     /// Reset, and the next attempt ends as soon as it is made.
-    case refusedUpgrade = "refused upgrade"
+    case refusedUpgrade = "refused-upgrade"
 
     func befall(_ client: SoakClient, _ server: PusherTestServer, _ relay: PusherTestRelay) async throws {
         switch self {

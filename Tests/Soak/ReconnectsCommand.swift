@@ -24,6 +24,9 @@ struct ReconnectsCommand: AsyncParsableCommand {
     @Option(help: "What the heap may grow by with each reconnect, in bytes.")
     var heapLimit = 16.0
 
+    @Option(help: "Only this way to lose the connection, to find out which one leaves something behind.")
+    var only: Loss?
+
     func validate() throws {
         guard rounds > 0, warmUp >= 0 else { throw ValidationError("--rounds takes a number above 0.") }
     }
@@ -54,22 +57,23 @@ struct ReconnectsCommand: AsyncParsableCommand {
         var socketID = try await client.waitForRecovery(from: nil)
         var samples: [(step: Double, usage: ProcessUsage)] = []
         var counts: [Loss: Int] = [:]
+        let losses = only.map { [$0] } ?? Loss.allCases
         let start = ContinuousClock.now
         for round in 0..<(warmUp + rounds) {
-            let loss = Loss.allCases[round % Loss.allCases.count]
+            let loss = losses[round % losses.count]
             try await loss.befall(client, server, relay)
             socketID = try await client.waitForRecovery(from: socketID)
             guard round >= warmUp else { continue }
             counts[loss, default: 0] += 1
             // Always after the same kind of loss, so that what differs between the kinds is no slope.
-            guard loss == Loss.allCases.last, Double(samples.count) * Double(rounds) <= 100 * Double(round - warmUp)
+            guard loss == losses.last, Double(samples.count) * Double(rounds) <= 100 * Double(round - warmUp)
             else { continue }
             samples.append((Double(round - warmUp), .now()))
         }
         let duration = ContinuousClock.now - start
         await client.pusher.disconnected()
         print("\(rounds) reconnects after \(warmUp) that were not measured, in \(duration.formatted())")
-        for loss in Loss.allCases { print("  \(counts[loss] ?? 0) by \(loss.rawValue)") }
+        for loss in losses { print("  \(counts[loss] ?? 0) by \(loss.rawValue)") }
         try report(samples)
     }
 

@@ -1,7 +1,7 @@
 import NIOSSL
 
-/// What a certificate says of itself, as far as errors tell it (RFC 5280, 4.1). Nothing of it is verified here, and
-/// nothing is decided by it.
+/// What a certificate says of itself (RFC 5280, 4.1): for the texts of errors, and for the names of hosts, whose check by
+/// NIO is not strict enough. Nothing of it is verified here.
 struct CertificateFields: Hashable, Sendable {
     /// The name of who signed it, in DER.
     var issuer: [UInt8]
@@ -11,6 +11,8 @@ struct CertificateFields: Hashable, Sendable {
     var issuerName: String?
     /// Whether servers may show it: it does not say what it is for, or says so.
     var isForServers: Bool
+    /// The names of hosts among its alternative names, in lower case; nil where it has no alternative names at all.
+    var hostNames: [String]?
 
     init?(_ certificate: NIOSSLCertificate) {
         guard let bytes = try? certificate.toDERBytes() else { return nil }
@@ -36,12 +38,22 @@ struct CertificateFields: Hashable, Sendable {
         issuerName = Self.commonName(issuer.content)
         isForServers = true
         while let field = fields.next() {
-            guard field.tag == 0xA3, let purposes = Self.extendedKeyUsage(field.content) else { continue }
-            isForServers = purposes.contains(Self.serverAuthentication) || purposes.contains(Self.anyPurpose)
+            guard field.tag == 0xA3 else { continue }
+            readExtensions(field.content)
         }
     }
 
+    /// Whether one of the ``hostNames`` is this one, or has an asterisk for all of its first label (RFC 9525, 6.3).
+    func isFor(host: String) -> Bool {
+        let host = host.lowercased()
+        let domain = host.firstIndex(of: ".").map { host[$0...] }
+        return hostNames?.contains { name in
+            name == host || (name.hasPrefix("*.") && domain.map { name.dropFirst() == $0 } == true)
+        } ?? false
+    }
+
     private static let commonNameType: [UInt8] = [0x55, 0x04, 0x03]
+    private static let alternativeNamesType: [UInt8] = [0x55, 0x1D, 0x11]
     private static let extendedKeyUsageType: [UInt8] = [0x55, 0x1D, 0x25]
     private static let anyPurpose: [UInt8] = [0x55, 0x1D, 0x25, 0x00]
     private static let serverAuthentication: [UInt8] = [0x2B, 0x06, 0x01, 0x05, 0x05, 0x07, 0x03, 0x01]
@@ -66,23 +78,32 @@ struct CertificateFields: Hashable, Sendable {
         return nil
     }
 
-    /// What the certificate may be used for; nil where it does not say.
-    private static func extendedKeyUsage(_ extensions: ArraySlice<UInt8>) -> Set<[UInt8]>? {
-        var wrapper = DERReader(extensions)
-        guard var list = wrapper.reader(DERReader.sequence) else { return nil }
+    private mutating func readExtensions(_ bytes: ArraySlice<UInt8>) {
+        var wrapper = DERReader(bytes)
+        guard var list = wrapper.reader(DERReader.sequence) else { return }
         while var item = list.reader(DERReader.sequence) {
-            guard item.next()?.content.elementsEqual(extendedKeyUsageType) == true else { continue }
+            guard let type = item.next()?.content else { continue }
             // Whether it is critical may stand in between.
-            var value: DERReader.Element?
-            while let next = item.next() { value = next }
-            guard let value else { return nil }
-            var octets = DERReader(value.content)
-            guard var purposes = octets.reader(DERReader.sequence) else { return nil }
-            var found: Set<[UInt8]> = []
-            while let purpose = purposes.next() { found.insert(Array(purpose.content)) }
-            return found
+            var last: DERReader.Element?
+            while let next = item.next() { last = next }
+            guard let last else { continue }
+            var octets = DERReader(last.content)
+            guard let value = octets.reader(DERReader.sequence) else { continue }
+            if type.elementsEqual(Self.extendedKeyUsageType) { readPurposes(value) }
+            if type.elementsEqual(Self.alternativeNamesType) { readNames(value) }
         }
-        return nil
+    }
+
+    private mutating func readPurposes(_ purposes: DERReader) {
+        let purposes = purposes.elements.map { Array($0.content) }
+        isForServers = purposes.contains(Self.serverAuthentication) || purposes.contains(Self.anyPurpose)
+    }
+
+    private mutating func readNames(_ names: DERReader) {
+        // Of the kinds of names, this is the tag of those of hosts.
+        hostNames = names.elements.filter { $0.tag == 0x82 }.map { name in
+            String(decoding: name.content, as: UTF8.self).lowercased()
+        }
     }
 }
 
@@ -116,6 +137,13 @@ struct DERReader: Sendable {
         let element = Element(tag: tag, content: head.prefix(length), whole: rest[..<(head.startIndex + length)])
         rest = head.dropFirst(length)
         return element
+    }
+
+    /// All that follow.
+    var elements: [Element] {
+        var (reader, found) = (self, [Element]())
+        while let element = reader.next() { found.append(element) }
+        return found
     }
 
     /// For what is in the next element, where it has that tag.

@@ -79,7 +79,7 @@ enum ConnectionFailure {
         )
     }
 
-    private static func tls(with request: TransportRequest, _ failure: TLSFailure) -> PusherClientError {
+    static func tls(with request: TransportRequest, _ failure: TLSFailure) -> PusherClientError {
         PusherClientError(
             .tlsFailed,
             "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(failure.message)",

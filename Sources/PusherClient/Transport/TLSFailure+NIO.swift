@@ -27,6 +27,17 @@ extension TLSFailure {
         }
     }
 
+    /// For a certificate that NIO has verified; nil where it is for the host.
+    ///
+    /// NIO also accepts one for the *address* that a name led to, which is the proxy's where there is one. Whoever can
+    /// lead a name astray, and has a certificate for an address, could pose as any server (RFC 9525, 6.1).
+    static func mismatch(of certificate: NIOSSLCertificate?, host: String) -> TLSFailure? {
+        let fields = certificate.flatMap { CertificateFields($0) }
+        // Without alternative names NIO goes by the common name, and there is no address to be mistaken for one.
+        if let fields, fields.hostNames == nil || fields.isFor(host: host) { return nil }
+        return TLSFailure(.hostMismatch, "the certificate is not for '\(host)'")
+    }
+
     /// For a connection whose handshake had succeeded; nil where it ended by something else than TLS.
     static func established(_ error: (any Error)?) -> TLSFailure? {
         switch error {

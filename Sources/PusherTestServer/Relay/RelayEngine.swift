@@ -13,12 +13,23 @@ final class RelayEngine: Sendable {
         var port: Int
         /// The outcome of the newest start or end of listening. Never fails.
         var listener: EventLoopFuture<(any Channel)?>
-        var toServer: PusherTestRelay.StreamFault?
-        var toClient: PusherTestRelay.StreamFault?
+        var toServer = StreamSetting()
+        var toClient = StreamSetting()
         var connectionFaults: [(fault: PusherTestRelay.ConnectionFault, remaining: Int?)] = []
         var log: BoundedLog<PusherTestRelay.Connection>
         /// The open sockets of each connection: the client's, and the server's.
         var sockets: [Int: [any Channel]] = [:]
+    }
+
+    /// What happens to what goes one way, and how often that was changed.
+    struct StreamSetting: Sendable {
+        var fault: PusherTestRelay.StreamFault?
+        var changes = 0
+
+        mutating func change(to fault: PusherTestRelay.StreamFault?) {
+            self.fault = fault
+            changes += 1
+        }
     }
 
     private static let connectTimeout = TimeAmount.seconds(10)
@@ -98,20 +109,15 @@ final class RelayEngine: Sendable {
         }
         keep(client, id)
         let (clientSide, serverSide) = RelayHandler.makePair(id: id, engine: self)
-        try client.pipeline.syncOperations.addHandler(clientSide)
-        // Not within the initializer: the channel is not active before it has returned.
-        let bound = NIOLoopBound((client, serverSide), eventLoop: eventLoop)
-        eventLoop.execute {
-            let (client, serverSide) = bound.value
-            // A shutdown may have come in between.
-            guard client.isActive else { return }
+        clientSide.whenActive = { [weak serverSide] in
             switch fault {
             case .closed?: client.close(promise: nil)
             case .reset?: client.reset()
             case .silent?: client.startReading()
-            case nil: self.connect(client, serverSide, id: id)
+            case nil: if let serverSide { self.connect(client, serverSide, id: id) }
             }
         }
+        try client.pipeline.syncOperations.addHandler(clientSide)
     }
 
     private func connect(_ client: any Channel, _ serverSide: RelayHandler, id: Int) {
@@ -164,14 +170,14 @@ final class RelayEngine: Sendable {
 
     // MARK: Faults
 
-    func fault(_ direction: PusherTestRelay.Directions) -> PusherTestRelay.StreamFault? {
+    func setting(_ direction: PusherTestRelay.Directions) -> StreamSetting {
         state.withLockedValue { direction == .toServer ? $0.toServer : $0.toClient }
     }
 
     func setFault(_ fault: PusherTestRelay.StreamFault?, _ directions: PusherTestRelay.Directions) {
         let sockets = state.withLockedValue { state in
-            if directions.contains(.toServer) { state.toServer = fault }
-            if directions.contains(.toClient) { state.toClient = fault }
+            if directions.contains(.toServer) { state.toServer.change(to: fault) }
+            if directions.contains(.toClient) { state.toClient.change(to: fault) }
             return state.sockets.values.flatMap(\.self)
         }
         eventLoop.execute {

@@ -11,6 +11,8 @@ final class RelayHandler: ChannelDuplexHandler {
     private let id: Int
     private let engine: RelayEngine
 
+    /// Called once, when the connection stands.
+    var whenActive: (() -> Void)?
     private var context: ChannelHandlerContext?
     private var other: RelayHandler?
     /// What was read and has not gone on yet.
@@ -19,8 +21,8 @@ final class RelayHandler: ChannelDuplexHandler {
     private var timer: Scheduled<Void>?
     private var isReadHeld = false
     private var hasEnded = false
-    /// Bytes since the fault was set, for one that counts them.
-    private var counted = 0
+    /// Bytes since the fault was set, for one that counts them; and which of the faults that is.
+    private var counted = (bytes: 0, changes: 0)
 
     /// Of what waits, so much is kept before no more is read.
     private static let maximumWaitingBytes = 65_536
@@ -41,7 +43,7 @@ final class RelayHandler: ChannelDuplexHandler {
         return pair
     }
 
-    private var fault: PusherTestRelay.StreamFault? { engine.fault(direction) }
+    private var fault: PusherTestRelay.StreamFault? { engine.setting(direction).fault }
 
     func faultChanged(_ directions: PusherTestRelay.Directions) {
         applyFault(directions)
@@ -51,7 +53,6 @@ final class RelayHandler: ChannelDuplexHandler {
 
     private func applyFault(_ directions: PusherTestRelay.Directions) {
         guard directions.contains(direction) else { return }
-        counted = 0
         passOn()
         resumeReading()
     }
@@ -67,10 +68,19 @@ final class RelayHandler: ChannelDuplexHandler {
         if other?.context == nil { letGo() }
     }
 
+    func channelActive(context: ChannelHandlerContext) {
+        let whenActive = whenActive
+        self.whenActive = nil
+        whenActive?()
+        context.fireChannelActive()
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = Self.unwrapInboundIn(data)
         note(bytes)
-        switch fault {
+        let setting = engine.setting(direction)
+        if counted.changes != setting.changes { counted = (0, setting.changes) }
+        switch setting.fault {
         case .swallowed?: swallow(bytes.readableBytes)
         case .delayed(let delay)?: wait(bytes, due: .now() + TimeAmount(delay))
         case .corrupted(let interval)?:
@@ -193,11 +203,11 @@ final class RelayHandler: ChannelDuplexHandler {
 
     private func corrupt(_ bytes: inout ByteBuffer, every interval: Int) {
         let length = bytes.readableBytes
-        for offset in 0..<length where (counted + offset + 1) % interval == 0 {
+        for offset in 0..<length where (counted.bytes + offset + 1) % interval == 0 {
             let index = bytes.readerIndex + offset
             guard let byte = bytes.getInteger(at: index, as: UInt8.self) else { continue }
             bytes.setInteger(~byte, at: index)
         }
-        counted += length
+        counted.bytes += length
     }
 }

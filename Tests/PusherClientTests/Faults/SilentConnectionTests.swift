@@ -19,7 +19,7 @@ struct SilentConnectionTests {
             pusher.connect()
             let error = try #require(await errors.next())
             #expect(error.code == .connectionTimedOut)
-            #expect(error.message.contains("the WebSocket was not opened"))
+            #expect(error.message.contains("no connection to '127.0.0.1'"))
             try await pusher.connected()
             // The client has let go of the first one.
             try await relay.nextConnection(timeout: .patience) { $0.fault == .silent && !$0.isOpen }
@@ -32,9 +32,7 @@ struct SilentConnectionTests {
             var errors = pusher.errors.makeAsyncIterator()
             server.failConnections(1, with: .silent)
             pusher.connect()
-            let error = try #require(await errors.next())
-            #expect(error.code == .connectionTimedOut)
-            #expect(error.message.contains("no greeting"))
+            #expect(await errors.next()?.code == .connectionTimedOut)
             try await pusher.connected()
         }
     }

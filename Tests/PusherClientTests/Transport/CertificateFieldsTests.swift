@@ -19,6 +19,21 @@ struct CertificateFieldsTests {
         #expect(try !fields(TestChain(.forClients).chainPEM).isForServers)
     }
 
+    @Test("names count whole, in any case, with an asterisk for the first label only")
+    func names() throws {
+        var server = try fields(TestChain(.direct).chainPEM)
+        #expect(server.hostNames == ["localhost"])
+        #expect(try fields(TestChain(.addressOnly).chainPEM).hostNames == [])
+        #expect(try fields(TestChain(.direct).rootPEM).hostNames == nil)
+        server.hostNames = ["ws.example.com", "*.example.org", "f*.example.net", "*"]
+        for host in ["ws.example.com", "WS.Example.COM", "a.example.org"] { #expect(server.isFor(host: host)) }
+        let others = [
+            "example.com", "a.ws.example.com", "example.org", "a.b.example.org", "foo.example.net", "localhost", "",
+            "127.0.0.1",
+        ]
+        for host in others { #expect(!server.isFor(host: host), "\(host)") }
+    }
+
     @Test("a certificate that is cut anywhere, or has any byte changed, is read or refused, and does no harm")
     func damaged() throws {
         let bytes = try der(TestChain(.withIntermediate).chainPEM)
