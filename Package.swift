@@ -112,6 +112,7 @@ let package = Package(
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 "PusherClient",
                 "PusherTestServer",
+                "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),

@@ -123,16 +123,20 @@ struct RelayTests {
     )
     func ends() async throws {
         try await ByteConnection.withListener { port, servers in
-            let relay = PusherTestRelay(options: .init(serverPort: port))
+            var options = PusherTestRelay.Options(serverPort: port)
+            options.host = LoopbackAddress.ofRelays
+            let relay = PusherTestRelay(options: options)
             try await relay.start()
             var incoming = servers.makeAsyncIterator()
             for round in 0..<2 {
-                let client = try await ByteConnection.connect(port: relay.port)
+                let client = try await ByteConnection.connect(host: relay.host, port: relay.port)
                 let server = try #require(await incoming.next())
                 client.write("x")
                 #expect(await server.read(1).count == 1)
                 await relay.stopListening()
-                await #expect(throws: (any Error).self) { try await ByteConnection.connect(port: relay.port) }
+                await #expect(throws: (any Error).self) {
+                    try await ByteConnection.connect(host: relay.host, port: relay.port)
+                }
                 client.write("y")
                 #expect(await server.read(1).count == 1)
                 if round == 0 { relay.dropConnections() } else { relay.resetConnections() }

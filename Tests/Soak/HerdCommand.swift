@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PusherClient
 import PusherTestServer
+import TestSupport
 
 struct HerdCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -32,7 +33,7 @@ struct HerdCommand: AsyncParsableCommand {
     func run() async throws {
         OpenFiles.raiseLimit()
         var options = PusherTestServer.Options()
-        options.maximumMemberCount = clients
+        options.host = LoopbackAddress.ofServers
         let server = PusherTestServer(options: options)
         try await server.start()
         let base = Duration.milliseconds(base)

@@ -2,6 +2,7 @@ import ArgumentParser
 import Foundation
 import PusherClient
 import PusherTestServer
+import TestSupport
 
 struct ReconnectsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
@@ -38,6 +39,7 @@ struct ReconnectsCommand: AsyncParsableCommand {
         try await PusherTestServer.withServer(options: options) { server in
             var relayOptions = PusherTestRelay.Options(serverHost: server.host, serverPort: server.port)
             relayOptions.maximumRecordCount = 100
+            relayOptions.host = LoopbackAddress.ofRelays
             let relay = PusherTestRelay(options: relayOptions)
             try await relay.start()
             try await measure(server, relay)

@@ -73,7 +73,16 @@ public final class PusherTestRelay: Sendable {
         to server: PusherTestServer,
         _ body: (PusherTestRelay) async throws -> Result
     ) async throws -> Result {
-        let relay = PusherTestRelay(to: server)
+        try await withRelay(options: Options(serverHost: server.host, serverPort: server.port), body)
+    }
+
+    /// Starts a relay, calls `body`, and shuts the relay down whether `body` returns or throws.
+    /// - Throws: what ``start()`` or `body` throws.
+    public static func withRelay<Result>(
+        options: Options,
+        _ body: (PusherTestRelay) async throws -> Result
+    ) async throws -> Result {
+        let relay = PusherTestRelay(options: options)
         try await relay.start()
         do {
             let result = try await body(relay)

@@ -5,7 +5,8 @@ extension PusherTestRelay {
         public var serverHost: String
         /// The port that connections are relayed to.
         public var serverPort: Int
-        /// The address to bind: `127.0.0.1` (the default) or `::1`.
+        /// The address to bind: `127.0.0.1` (the default), `::1`, or on Linux any other that begins with 127: nobody
+        /// else takes its port while the relay does not listen.
         public var host = "127.0.0.1"
         /// The port to bind; 0, the default, lets the system choose a free one.
         public var port = 0

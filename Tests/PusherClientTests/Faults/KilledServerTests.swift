@@ -8,7 +8,8 @@ import Testing
 struct KilledServerTests {
     @Test("a server that is killed and started again gets its client back, with all its channels")
     func killed() async throws {
-        let server = try await ServingProcess(["--port", "0", "--secret", "a secret"])
+        let host = LoopbackAddress.ofServers
+        let server = try await ServingProcess(["--host", host, "--port", "0", "--secret", "a secret"])
         let pusher = Pusher(
             key: "app-key",
             options: PusherClientOptions(
@@ -16,7 +17,7 @@ struct KilledServerTests {
                     secret: "a secret",
                     encryptionMasterKey: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
                 ),
-                host: .host("127.0.0.1"),
+                host: .host(host),
                 port: server.port,
                 useTLS: false,
                 timeouts: .patient,
@@ -37,7 +38,7 @@ struct KilledServerTests {
         #expect(await errors.next()?.code == .connectionClosed)
         #expect(await errors.next()?.code == .connectionFailed)
         #expect(!channels.contains { $0.subscribed })
-        let next = try await ServingProcess(["--port", "\(server.port)", "--secret", "a secret"])
+        let next = try await ServingProcess(["--host", host, "--port", "\(server.port)", "--secret", "a secret"])
         for index in channels.indices { #expect(await resubscriptions[index].next() != nil) }
         try await pusher.connected()
         for channel in channels { try await channel.subscribed() }
