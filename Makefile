@@ -7,7 +7,7 @@ DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 .PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
-.PHONY: fuzz fuzz-check simulate simulate-mutants autobahn bench bench-check
+.PHONY: fuzz fuzz-check simulate simulate-mutants soak test-network autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -22,6 +22,8 @@ help:
 	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one after the other"
 	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
 	@echo "make fuzz-check              the same for a minute, from the inputs in the repository"
+	@echo "make soak                    lose 10,000 connections, and a server with 1,000 clients; ROUNDS=n, CLIENTS=n"
+	@echo "make test-network            pull cables between network namespaces; needs root, else it is skipped"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
 	@echo "make autobahn URL=ws://…     run the WebSocket transport against an Autobahn fuzzing server"
@@ -107,6 +109,17 @@ check-memory: setup
 
 autobahn: setup
 	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh
+
+ROUNDS ?= 10000
+CLIENTS ?= 1000
+SOAK = $(SWIFT) build $(FLAGS) --product soak
+soak: setup
+	$(SOAK)
+	@set -e; soak=$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak; \
+	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS)
+
+test-network: setup
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Network/run.sh
 
 # A package of its own, built as users build theirs: nothing of it enters the graph of those who depend on this one.
 BENCHMARKS = Benchmarks/.build/release

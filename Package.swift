@@ -124,6 +124,33 @@ let package = Package(
             exclude: ["run.sh"],
             swiftSettings: settings
         ),
+        .systemLibrary(name: "CMalloc", path: "Tests/CMalloc"),
+        // Runs that take long; the tests have short ones of them, in a process of their own.
+        .executableTarget(
+            name: "soak",
+            dependencies: [
+                .target(name: "CMalloc", condition: .when(platforms: [.linux])),
+                "PusherClient",
+                "PusherTestServer",
+                "TestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            path: "Tests/Soak",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "network-check",
+            dependencies: [
+                "PusherClient",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            path: "Tests/Network",
+            exclude: ["run.sh"],
+            swiftSettings: settings
+        ),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
         .target(
             name: "EnvelopeCorpus",

@@ -56,7 +56,8 @@ extension PusherClientError.Code {
     public static let nameResolutionFailed = Self(rawValue: "nameResolutionFailed")
     /// No TCP connection could be made.
     public static let connectionFailed = Self(rawValue: "connectionFailed")
-    /// The TLS handshake failed; the message says why the certificate was refused.
+    /// TLS failed: the certificate was refused, or what came could not be decrypted. ``PusherClientError/tlsFailure``
+    /// says why. Such attempts are repeated as all others are, never without TLS.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
     /// The server's public key is none of ``TLSOptions/pins``; the message says which it is.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
@@ -166,17 +167,31 @@ extension PusherClientError.Code: CustomStringConvertible {
 }
 
 extension PusherClientError: CustomStringConvertible {
-    /// Code, message and cause in one line.
+    /// Code, message and cause in one line. What the system or a library reports is in the message, in this package's
+    /// words, and not repeated.
     public var description: String {
         var text = "\(code): \(message)"
         if let channelName, !message.contains(channelName) { text += " (channel \(channelName))" }
         if let serverCode { text += " (server code \(serverCode))" }
-        // A cause of this package's own is mostly told in the message.
-        if let cause, code != .payloadTransformerFailed, !message.hasSuffix(Self.message(of: cause)) {
-            text += " [\(cause)]"
-        }
+        if let cause, code != .payloadTransformerFailed, saysMore(cause) { text += " [\(cause)]" }
         return text
     }
+
+    private func saysMore(_ cause: any Error) -> Bool {
+        switch cause {
+        case let error as TLSFailure: return !message.hasSuffix(error.message)
+        case let error as PusherClientError: return !message.hasSuffix(error.message)
+        case let error as SubscriptionError: return !message.hasSuffix(error.message)
+        case let error as AuthorizationError: return !message.hasSuffix(error.message)
+        default: return !Self.codesOfLibraries.contains(code)
+        }
+    }
+
+    /// Those whose causes are of the system or of a library, which has words of its own.
+    private static let codesOfLibraries: Set<Code> = [
+        .nameResolutionFailed, .connectionFailed, .connectionClosed, .tlsFailed, .proxyFailed, .upgradeFailed,
+        .notConnected, .invalidOption,
+    ]
 }
 
 extension PusherClientError {
@@ -189,15 +204,6 @@ extension PusherClientError {
             channelName: channelName,
             cause: error
         )
-    }
-
-    private static func message(of cause: any Error) -> String {
-        switch cause {
-        case let error as PusherClientError: error.message
-        case let error as SubscriptionError: error.message
-        case let error as AuthorizationError: error.message
-        default: "\(cause)"
-        }
     }
 }
 

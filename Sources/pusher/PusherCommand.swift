@@ -5,7 +5,7 @@ import ArgumentParser
 struct PusherCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "pusher",
-        abstract: "Shows what PusherClient does.",
-        subcommands: [DemoCommand.self]
+        abstract: "Shows what PusherClient does, and serves what tests it.",
+        subcommands: [DemoCommand.self, ServeCommand.self]
     )
 }

@@ -139,7 +139,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             return try await send(request, with: try client(through: proxy))
         } catch {
             if Task.isCancelled { throw CancellationError() }
-            throw RequestFailure.error(error, through: proxy)
+            throw RequestFailure.error(error, through: proxy, host: URL(string: request.url)?.host)
         }
     }
 

@@ -6,8 +6,10 @@ import NIOSSL
 
 /// Puts the failures of the HTTP client into this package's words.
 enum RequestFailure {
-    /// - Parameter proxy: What was on the way.
-    static func error(_ error: any Error, through proxy: ProxyServer?) -> HTTPRequestError {
+    /// - Parameters:
+    ///   - proxy: What was on the way.
+    ///   - host: What the request was for.
+    static func error(_ error: any Error, through proxy: ProxyServer?, host: String? = nil) -> HTTPRequestError {
         switch error {
         case let error as HTTPRequestError: error
         case let error as HTTPClientError: failure(error, through: proxy)
@@ -19,15 +21,24 @@ enum RequestFailure {
             HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
         case let error as IOError:
             notConnected(through: proxy, error)
-        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError:
-            HTTPRequestError(
-                .failed,
-                "TLS failed: is its certificate from a trusted authority, valid now, and for that host?",
-                cause: error
-            )
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tls(error, host: host)
         default:
             HTTPRequestError(.failed, "the request failed", cause: error)
         }
+    }
+
+    /// The HTTP client does not hand on the certificate: which reason it was is mostly not known.
+    private static func tls(_ error: any Error, host: String?) -> HTTPRequestError {
+        var failure = TLSFailure.handshake(
+            error,
+            host: host ?? "that host",
+            certificate: nil,
+            trustRoots: .system
+        )
+        if failure.reason == .certificateRefused {
+            failure.message += ": is it from a trusted authority, and valid now?"
+        }
+        return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
     }
 
     private static func failure(_ error: HTTPClientError, through proxy: ProxyServer?) -> HTTPRequestError {

@@ -29,10 +29,9 @@ enum ConnectionFailure {
         default:
             cause = error
         }
-        let why = (cause as? IOError).map { ": \(String(cString: strerror($0.errnoCode)))" } ?? ""
         return PusherClientError(
             proxy == nil ? .connectionFailed : .proxyFailed,
-            "no TCP connection could be made to \(what) '\(host)', port \(port)\(why)",
+            "no TCP connection could be made to \(what) '\(host)', port \(port)\(reason(cause))",
             cause: cause
         )
     }
@@ -66,49 +65,52 @@ enum ConnectionFailure {
     static func securing(
         _ request: TransportRequest,
         _ error: (any Error)?,
-        certificate: NIOSSLCertificate?
+        certificate: NIOSSLCertificate?,
+        trustRoots: TLSOptions.TrustRoots
     ) -> PusherClientError {
-        let why =
-            switch error {
-            case NIOSSLError.handshakeFailed(.sslError(let stack))?:
-                handshakeReason(stack, certificate: certificate)
-            case let error as NIOSSLExtraError where error == .failedToValidateHostname:
-                "the certificate is not for '\(request.hostWithoutBrackets)'"
-            case nil: "the connection ended during the handshake"
-            default: "the handshake failed"
-            }
-        return PusherClientError(
-            .tlsFailed,
-            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(why)",
-            cause: error
+        tls(
+            with: request,
+            .handshake(
+                error,
+                host: request.hostWithoutBrackets,
+                certificate: certificate,
+                trustRoots: trustRoots
+            )
         )
     }
 
-    private static func handshakeReason(_ stack: NIOBoringSSLErrorStack, certificate: NIOSSLCertificate?) -> String {
-        if stack.contains(.eofDuringHandshake) { return "the connection ended during the handshake" }
-        let text = stack.map(\.description).joined(separator: " ")
-        if text.contains("WRONG_VERSION_NUMBER") { return "the server does not speak TLS on that port" }
-        if text.contains("PROTOCOL_VERSION") { return "the server does not speak TLS 1.2 or later" }
-        guard text.contains("CERTIFICATE_VERIFY_FAILED") else { return "the handshake failed" }
-        guard let certificate else { return "the certificate was refused" }
-        let now = Int(Date().timeIntervalSince1970)
-        if Int(certificate.notValidAfter) < now { return "the certificate has expired" }
-        if Int(certificate.notValidBefore) > now { return "the certificate is not valid yet" }
-        return "the certificate is not from a trusted authority, or the chain to it is broken"
+    static func tls(with request: TransportRequest, _ failure: TLSFailure) -> PusherClientError {
+        PusherClientError(
+            .tlsFailed,
+            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(failure.message)",
+            cause: failure
+        )
     }
 
     /// For a connection that ended before the server had answered the upgrade.
-    static func upgrading(_ error: (any Error)?) -> PusherClientError {
-        PusherClientError(
+    static func upgrading(_ request: TransportRequest, _ error: (any Error)?) -> PusherClientError {
+        if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
+        let advice = request.useTLS ? "" : "; does it want TLS (useTLS)?"
+        return PusherClientError(
             .upgradeFailed,
-            "the connection ended before the server had answered the WebSocket upgrade; does it want TLS (useTLS)?",
+            "the connection ended before the server had answered the WebSocket upgrade\(reason(error))\(advice)",
             cause: error
         )
     }
 
     /// For a connection that ended without a close frame.
-    static func lost(_ error: (any Error)?) -> PusherClientError {
-        PusherClientError(.connectionClosed, "the connection ended without a closing handshake", cause: error)
+    static func lost(_ request: TransportRequest, _ error: (any Error)?) -> PusherClientError {
+        if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
+        return PusherClientError(
+            .connectionClosed,
+            "the connection ended without a closing handshake\(reason(error))",
+            cause: error
+        )
+    }
+
+    /// What the operating system says of it, where it is from there.
+    private static func reason(_ error: (any Error)?) -> String {
+        (error as? IOError).map { ": \(String(cString: strerror($0.errnoCode)))" } ?? ""
     }
 
     /// For a server that left our close frame unanswered.

@@ -66,8 +66,8 @@ extension WebSocketSession: ChannelInboundHandler {
         switch stage {
         case .tunneling: tunnelingFailed(failure)
         case .connecting, .securing: securingFailed(failure)
-        case .upgrading: end(TransportClosure(code: nil, error: ConnectionFailure.upgrading(failure)))
-        case .open: end(TransportClosure(code: nil, error: ConnectionFailure.lost(failure)))
+        case .upgrading: end(TransportClosure(code: nil, error: ConnectionFailure.upgrading(request, failure)))
+        case .open: end(TransportClosure(code: nil, error: ConnectionFailure.lost(request, failure)))
         case .closing: end(TransportClosure(code: nil))
         case .lingering, .ended: end(nil)
         }

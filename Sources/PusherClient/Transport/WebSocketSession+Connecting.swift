@@ -122,6 +122,11 @@ extension WebSocketSession {
     /// The certificate is verified. Not a byte goes out before its key is one of those that are expected.
     func secured() {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+        if case .full = options.tls.certificateVerification, let name = request.serverNameForTLS,
+            let failure = TLSFailure.mismatch(of: handler?.peerCertificate, host: name)
+        {
+            return end(TransportClosure(code: nil, error: ConnectionFailure.tls(with: request, failure)))
+        }
         let host = request.hostWithoutBrackets
         if let error = options.tls.pinMismatch(of: handler?.peerCertificate, host: host) {
             return end(TransportClosure(code: nil, error: error))
@@ -136,7 +141,12 @@ extension WebSocketSession {
         end(
             TransportClosure(
                 code: nil,
-                error: ConnectionFailure.securing(request, error, certificate: handler?.peerCertificate)
+                error: ConnectionFailure.securing(
+                    request,
+                    error,
+                    certificate: handler?.peerCertificate,
+                    trustRoots: options.tls.trustRoots
+                )
             )
         )
     }

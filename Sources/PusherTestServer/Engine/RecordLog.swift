@@ -21,6 +21,13 @@ struct BoundedLog<Element: Sendable>: Sendable {
         }
     }
 
+    /// Changes the element with that index, where it is kept.
+    mutating func update(_ index: Int, _ change: (inout Element) -> Void) {
+        let oldest = nextIndex - (elements.count - forgotten)
+        guard index >= oldest, index < nextIndex else { return }
+        change(&elements[forgotten + index - oldest])
+    }
+
     /// The element with that index, or the oldest one after it that is kept.
     func first(from index: Int) -> Element? {
         let oldest = nextIndex - (elements.count - forgotten)

@@ -4,7 +4,8 @@ extension PusherTestServer {
         /// The application that clients connect to. Default: see ``Application``.
         public var application = Application()
 
-        /// The address to bind: `127.0.0.1` (the default) or `::1`.
+        /// The address to bind: `127.0.0.1` (the default) or `::1`. Any other of this machine's can be bound too; whoever
+        /// reaches it may use the server.
         public var host = "127.0.0.1"
         /// The port to bind; 0, the default, lets the system choose a free one.
         public var port = 0

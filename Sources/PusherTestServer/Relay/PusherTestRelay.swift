@@ -1,0 +1,96 @@
+import NIOCore
+import NIOPosix
+
+/// A TCP relay between clients and a server, made to test that a client survives a bad network.
+///
+/// It listens on this machine only, connects each client to the server, and passes bytes on without a look into them:
+/// plain or TLS, it is the same. On command it does what networks do.
+///
+/// ```swift
+/// try await PusherTestServer.withServer { server in
+///     try await PusherTestRelay.withRelay(to: server) { relay in
+///         let app = MyApp(host: relay.host, port: relay.port, key: server.options.application.key)
+///         let first = try await relay.nextConnection()
+///         relay.fail(with: .swallowed)
+///         try await relay.nextConnection(after: first)  // the app has noticed the silence, and tries again
+///         relay.passOn()
+///         try await server.waitForSubscription(to: "news")
+///     }
+/// }
+/// ```
+///
+/// Every method may be called from any thread or task, at any time. A fault holds for all bytes that the relay reads
+/// after the call.
+public final class PusherTestRelay: Sendable {
+    /// What the relay was made with.
+    public let options: Options
+
+    let engine: RelayEngine
+
+    /// Makes a relay that does not listen yet; see ``start()``.
+    public init(options: Options) {
+        self.options = options
+        self.engine = RelayEngine(options: options, eventLoop: MultiThreadedEventLoopGroup.singleton.any())
+    }
+
+    /// Makes a relay to a server that has been started.
+    public convenience init(to server: PusherTestServer) {
+        self.init(options: Options(serverHost: server.host, serverPort: server.port))
+    }
+
+    /// A relay that was dropped without ``shutdown()`` ends by itself, a little later.
+    deinit { _ = engine.beginShutdown() }
+
+    /// Binds the port and starts to accept connections. Does nothing where the relay listens already.
+    ///
+    /// A relay that is started again, after ``shutdown()`` or ``stopListening()``, binds the port that it had before.
+    /// - Throws: ``PusherTestServer/PusherTestServer/ServerError`` with
+    ///   ``PusherTestServer/PusherTestServer/ServerError/Code/bindFailed``.
+    public func start() async throws { try await engine.start().get() }
+
+    /// Stops listening until ``start()``: the system refuses new connections. Those that stand go on.
+    public func stopListening() async {
+        // The future never fails: closing a socket that has ended already is what was wanted.
+        try? await engine.stopListening().get()
+    }
+
+    /// Ends all connections and stops listening. When it returns, no socket is left. Records and faults are kept.
+    public func shutdown() async {
+        // The future never fails, as above.
+        try? await engine.beginShutdown().get()
+    }
+
+    /// The address to name as the server's; see ``Options/host``.
+    public var host: String { options.host }
+
+    /// The port that the relay listens on, or listened on last; 0 before the first ``start()`` where
+    /// ``Options/port`` is 0.
+    public var port: Int { engine.port }
+
+    /// Starts a relay to a server, calls `body`, and shuts the relay down whether `body` returns or throws.
+    /// - Throws: what ``start()`` or `body` throws.
+    public static func withRelay<Result>(
+        to server: PusherTestServer,
+        _ body: (PusherTestRelay) async throws -> Result
+    ) async throws -> Result {
+        try await withRelay(options: Options(serverHost: server.host, serverPort: server.port), body)
+    }
+
+    /// Starts a relay, calls `body`, and shuts the relay down whether `body` returns or throws.
+    /// - Throws: what ``start()`` or `body` throws.
+    public static func withRelay<Result>(
+        options: Options,
+        _ body: (PusherTestRelay) async throws -> Result
+    ) async throws -> Result {
+        let relay = PusherTestRelay(options: options)
+        try await relay.start()
+        do {
+            let result = try await body(relay)
+            await relay.shutdown()
+            return result
+        } catch {
+            await relay.shutdown()
+            throw error
+        }
+    }
+}

@@ -1,0 +1,237 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+/// What a relay's connections share: faults, records, and the sockets. All of it runs on one event loop.
+final class RelayEngine: Sendable {
+    let options: PusherTestRelay.Options
+    let eventLoop: any EventLoop
+    let changes = ChangeSignal()
+    private let state: NIOLockedValueBox<State>
+
+    fileprivate struct State: Sendable {
+        var port: Int
+        /// The outcome of the newest start or end of listening. Never fails.
+        var listener: EventLoopFuture<(any Channel)?>
+        var toServer = StreamSetting()
+        var toClient = StreamSetting()
+        var connectionFaults: [(fault: PusherTestRelay.ConnectionFault, remaining: Int?)] = []
+        var log: BoundedLog<PusherTestRelay.Connection>
+        /// The open sockets of each connection: the client's, and the server's.
+        var sockets: [Int: [any Channel]] = [:]
+    }
+
+    /// What happens to what goes one way, and how often that was changed.
+    struct StreamSetting: Sendable {
+        var fault: PusherTestRelay.StreamFault?
+        var changes = 0
+
+        mutating func change(to fault: PusherTestRelay.StreamFault?) {
+            self.fault = fault
+            changes += 1
+        }
+    }
+
+    private static let connectTimeout = TimeAmount.seconds(10)
+
+    init(options: PusherTestRelay.Options, eventLoop: any EventLoop) {
+        self.options = options
+        self.eventLoop = eventLoop
+        let listener = eventLoop.makeSucceededFuture((any Channel)?.none)
+        let log = BoundedLog<PusherTestRelay.Connection>(limit: options.maximumRecordCount)
+        self.state = NIOLockedValueBox(State(port: options.port, listener: listener, log: log))
+    }
+
+    var port: Int { state.withLockedValue { $0.port } }
+
+    // MARK: Listening
+
+    func start() -> EventLoopFuture<Void> {
+        changeListener { listener in
+            if let listener { self.eventLoop.makeSucceededFuture(listener) } else { self.bind() }
+        }
+    }
+
+    func stopListening() -> EventLoopFuture<Void> {
+        changeListener { listener in
+            guard let listener else { return self.eventLoop.makeSucceededFuture(nil) }
+            return listener.close().recover { _ in }.map { nil }
+        }
+    }
+
+    func beginShutdown() -> EventLoopFuture<Void> {
+        stopListening().flatMap { [self] in
+            let sockets = state.withLockedValue { $0.sockets.values.flatMap(\.self) }
+            for socket in sockets { socket.close(promise: nil) }
+            return EventLoopFuture.andAllComplete(sockets.map(\.closeFuture), on: eventLoop)
+        }
+    }
+
+    /// Each change follows the one that was asked for before it.
+    private func changeListener(
+        _ change: @escaping @Sendable ((any Channel)?) -> EventLoopFuture<(any Channel)?>
+    ) -> EventLoopFuture<Void> {
+        let finished = eventLoop.makePromise(of: (any Channel)?.self)
+        let previous = state.withLockedValue { state in
+            defer { state.listener = finished.futureResult }
+            return state.listener
+        }
+        let result = previous.flatMap(change)
+        result.recover { _ in nil }.cascade(to: finished)
+        return result.map { _ in }
+    }
+
+    private func bind() -> EventLoopFuture<(any Channel)?> {
+        let (host, port) = (options.host, port)
+        return ServerBootstrap(group: eventLoop)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.autoRead, value: false)
+            .childChannelInitializer { channel in channel.eventLoop.makeCompletedFuture { try self.accept(channel) } }
+            .bind(host: host, port: port)
+            .map { channel in
+                self.state.withLockedValue { $0.port = channel.localAddress?.port ?? $0.port }
+                return channel
+            }
+            .flatMapErrorThrowing { error in
+                throw PusherTestServer.ServerError(.bindFailed, "cannot listen on \(host), port \(port)", cause: error)
+            }
+    }
+
+    // MARK: Connections
+
+    private func accept(_ client: any Channel) throws {
+        let (id, fault) = state.withLockedValue { state in
+            let fault = state.takeConnectionFault()
+            let id = state.log.nextIndex
+            state.log.append { PusherTestRelay.Connection(index: $0, fault: fault) }
+            return (id, fault)
+        }
+        keep(client, id)
+        let (clientSide, serverSide) = RelayHandler.makePair(id: id, engine: self)
+        clientSide.whenActive = { [weak serverSide] in
+            switch fault {
+            case .closed?: client.close(promise: nil)
+            case .reset?: client.reset()
+            case .silent?: client.startReading()
+            case nil: if let serverSide { self.connect(client, serverSide, id: id) }
+            }
+        }
+        try client.pipeline.syncOperations.addHandler(clientSide)
+    }
+
+    private func connect(_ client: any Channel, _ serverSide: RelayHandler, id: Int) {
+        let bound = NIOLoopBound(serverSide, eventLoop: eventLoop)
+        ClientBootstrap(group: eventLoop)
+            .connectTimeout(Self.connectTimeout)
+            .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .channelOption(.autoRead, value: false)
+            .channelInitializer { channel in
+                self.keep(channel, id)
+                return channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.addHandler(bound.value)
+                }
+            }
+            .connect(host: options.serverHost, port: options.serverPort)
+            .whenComplete { result in
+                switch result {
+                // The server refused the relay: the nearest to it is to end the client's connection.
+                case .failure: client.close(promise: nil)
+                case .success(let server):
+                    guard client.isActive else { return server.close(promise: nil) }
+                    server.startReading()
+                    client.startReading()
+                }
+            }
+    }
+
+    private func keep(_ socket: any Channel, _ id: Int) {
+        state.withLockedValue { $0.sockets[id, default: []].append(socket) }
+        changes.send()
+        socket.closeFuture.whenComplete { _ in
+            self.state.withLockedValue { state in
+                state.sockets[id]?.removeAll { $0 === socket }
+                guard state.sockets[id]?.isEmpty == true else { return }
+                state.sockets[id] = nil
+                state.log.update(id) { $0.isOpen = false }
+            }
+            self.changes.send()
+        }
+    }
+
+    func endConnections(byReset: Bool) {
+        let sockets = state.withLockedValue { $0.sockets.values.flatMap(\.self) }
+        eventLoop.execute {
+            for socket in sockets {
+                if byReset { socket.reset() } else { socket.close(promise: nil) }
+            }
+        }
+    }
+
+    // MARK: Faults
+
+    func setting(_ direction: PusherTestRelay.Directions) -> StreamSetting {
+        state.withLockedValue { direction == .toServer ? $0.toServer : $0.toClient }
+    }
+
+    func setFault(_ fault: PusherTestRelay.StreamFault?, _ directions: PusherTestRelay.Directions) {
+        let sockets = state.withLockedValue { state in
+            if directions.contains(.toServer) { state.toServer.change(to: fault) }
+            if directions.contains(.toClient) { state.toClient.change(to: fault) }
+            return state.sockets.values.flatMap(\.self)
+        }
+        eventLoop.execute {
+            for socket in sockets {
+                try? socket.pipeline.syncOperations.handler(type: RelayHandler.self).faultChanged(directions)
+            }
+        }
+    }
+
+    func failConnections(_ count: Int?, with fault: PusherTestRelay.ConnectionFault) {
+        if let count, count <= 0 { return }
+        state.withLockedValue { state in
+            // What comes after a fault without an end would never be reached.
+            state.connectionFaults.removeAll { $0.remaining == nil }
+            state.connectionFaults.append((fault, count))
+        }
+    }
+
+    func acceptConnections() { state.withLockedValue { $0.connectionFaults = [] } }
+
+    // MARK: Records
+
+    var connections: [PusherTestRelay.Connection] { state.withLockedValue { $0.log.all } }
+
+    var openConnectionCount: Int { state.withLockedValue { $0.sockets.count } }
+
+    func connection(from index: Int) -> PusherTestRelay.Connection? {
+        state.withLockedValue { $0.log.first(from: index) }
+    }
+
+    func update(_ id: Int, _ change: (inout PusherTestRelay.Connection) -> Void) {
+        state.withLockedValue { $0.log.update(id, change) }
+        changes.send()
+    }
+}
+
+extension RelayEngine.State {
+    fileprivate mutating func takeConnectionFault() -> PusherTestRelay.ConnectionFault? {
+        guard let (fault, remaining) = connectionFaults.first else { return nil }
+        if let remaining {
+            if remaining > 1 { connectionFaults[0].remaining = remaining - 1 } else { connectionFaults.removeFirst() }
+        }
+        return fault
+    }
+}
+
+extension Channel {
+    fileprivate func startReading() {
+        setOption(.autoRead, value: true).whenFailure { _ in self.close(promise: nil) }
+    }
+
+    /// Ends the connection by RST: with a linger time of zero the system sends it in place of FIN.
+    fileprivate func reset() {
+        guard let socket = self as? any SocketOptionProvider else { return close(promise: nil) }
+        socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in self.close(promise: nil) }
+    }
+}

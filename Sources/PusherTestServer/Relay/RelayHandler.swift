@@ -1,0 +1,213 @@
+import NIOCore
+
+/// One side of a relayed connection: what it reads goes out at the other side, as the faults have it.
+final class RelayHandler: ChannelDuplexHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    /// Which way the bytes go that are read here.
+    private let direction: PusherTestRelay.Directions
+    private let id: Int
+    private let engine: RelayEngine
+
+    /// Called once, when the connection stands.
+    var whenActive: (() -> Void)?
+    private var context: ChannelHandlerContext?
+    private var other: RelayHandler?
+    /// What was read and has not gone on yet.
+    private var waiting: [(bytes: ByteBuffer, due: NIODeadline)] = []
+    private var waitingBytes = 0
+    private var timer: Scheduled<Void>?
+    private var isReadHeld = false
+    private var hasEnded = false
+    /// Bytes since the fault was set, for one that counts them; and which of the faults that is.
+    private var counted = (bytes: 0, changes: 0)
+
+    /// Of what waits, so much is kept before no more is read.
+    private static let maximumWaitingBytes = 65_536
+    private static let openingLength = 16
+
+    private init(_ direction: PusherTestRelay.Directions, id: Int, engine: RelayEngine) {
+        self.direction = direction
+        self.id = id
+        self.engine = engine
+    }
+
+    static func makePair(id: Int, engine: RelayEngine) -> (clientSide: RelayHandler, serverSide: RelayHandler) {
+        let pair = (
+            RelayHandler(.toServer, id: id, engine: engine), RelayHandler(.toClient, id: id, engine: engine)
+        )
+        pair.0.other = pair.1
+        pair.1.other = pair.0
+        return pair
+    }
+
+    private var fault: PusherTestRelay.StreamFault? { engine.setting(direction).fault }
+
+    func faultChanged(_ directions: PusherTestRelay.Directions) {
+        applyFault(directions)
+        // A side that has ended is not found by its socket any more, but may have left something to hand on.
+        if let other, other.context == nil { other.applyFault(directions) }
+    }
+
+    private func applyFault(_ directions: PusherTestRelay.Directions) {
+        guard directions.contains(direction) else { return }
+        passOn()
+        resumeReading()
+    }
+
+    // MARK: ChannelDuplexHandler
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+        // Nobody is there to write to any more.
+        other?.resumeReading()
+        if other?.context == nil { letGo() }
+    }
+
+    func channelActive(context: ChannelHandlerContext) {
+        let whenActive = whenActive
+        self.whenActive = nil
+        whenActive?()
+        context.fireChannelActive()
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = Self.unwrapInboundIn(data)
+        note(bytes)
+        let setting = engine.setting(direction)
+        if counted.changes != setting.changes { counted = (0, setting.changes) }
+        switch setting.fault {
+        case .swallowed?: swallow(bytes.readableBytes)
+        case .delayed(let delay)?: wait(bytes, due: .now() + TimeAmount(delay))
+        case .corrupted(let interval)?:
+            corrupt(&bytes, every: max(interval, 1))
+            wait(bytes, due: .now())
+        case .held?, .trickled?, nil: wait(bytes, due: .now())
+        }
+        passOn()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        hasEnded = true
+        passOn()
+    }
+
+    /// The channel's end follows.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+
+    func read(context: ChannelHandlerContext) {
+        if mayRead { context.read() } else { isReadHeld = true }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable else { return }
+        other?.passOn()
+        other?.resumeReading()
+    }
+
+    // MARK: What goes on
+
+    private var mayRead: Bool {
+        fault != .held && waitingBytes < Self.maximumWaitingBytes && other?.context?.channel.isWritable != false
+    }
+
+    private func resumeReading() {
+        guard isReadHeld, mayRead else { return }
+        isReadHeld = false
+        context?.read()
+    }
+
+    private func wait(_ bytes: ByteBuffer, due: NIODeadline) {
+        waiting.append((bytes, due))
+        waitingBytes += bytes.readableBytes
+    }
+
+    /// Hands on what is due, as far as the fault and the other side allow; and the end, once there is nothing left.
+    private func passOn() {
+        timer?.cancel()
+        timer = nil
+        let fault = fault
+        while let first = waiting.first {
+            switch fault {
+            case .held?: return
+            case .swallowed?:
+                swallow(waitingBytes)
+                waiting = []
+                waitingBytes = 0
+            case .trickled(let interval)?:
+                guard other?.context?.channel.isWritable != false else { return }
+                handOn(waiting[0].bytes.readSlice(length: 1))
+                if waiting[0].bytes.readableBytes == 0 { waiting.removeFirst() }
+                other?.context?.flush()
+                if !waiting.isEmpty { return passOn(at: .now() + TimeAmount(interval)) }
+            case .delayed?, .corrupted?, nil:
+                // With a fault or without: what was delayed comes when it is due.
+                guard first.due <= .now() else {
+                    other?.context?.flush()
+                    return passOn(at: first.due)
+                }
+                handOn(first.bytes)
+                waiting.removeFirst()
+            }
+        }
+        other?.context?.flush()
+        resumeReading()
+        if hasEnded, fault != .held, fault != .swallowed { other?.end() }
+    }
+
+    private func passOn(at deadline: NIODeadline) {
+        timer = engine.eventLoop.assumeIsolated().scheduleTask(deadline: deadline) { [weak self] in self?.passOn() }
+        resumeReading()
+    }
+
+    private func handOn(_ bytes: ByteBuffer?) {
+        guard let bytes else { return }
+        waitingBytes -= bytes.readableBytes
+        guard let context = other?.context else { return }
+        context.write(Self.wrapOutboundOut(bytes), promise: nil)
+    }
+
+    /// Ends this side once everything before has gone out, which closing does not wait for by itself.
+    private func end() {
+        guard !hasEnded, let context else { return }
+        let channel = context.channel
+        context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer())).whenComplete { _ in channel.close(promise: nil) }
+    }
+
+    private func letGo() {
+        timer?.cancel()
+        other?.timer?.cancel()
+        other?.other = nil
+        other = nil
+    }
+
+    private func note(_ bytes: ByteBuffer) {
+        engine.update(id) { connection in
+            guard direction == .toServer else {
+                connection.receivedFromServer += bytes.readableBytes
+                return
+            }
+            connection.receivedFromClient += bytes.readableBytes
+            let missing = Self.openingLength - connection.openingBytes.count
+            connection.openingBytes += bytes.readableBytesView.prefix(missing)
+        }
+    }
+
+    private func swallow(_ count: Int) {
+        engine.update(id) { $0.swallowed += count }
+    }
+
+    private func corrupt(_ bytes: inout ByteBuffer, every interval: Int) {
+        let length = bytes.readableBytes
+        for offset in 0..<length where (counted.bytes + offset + 1) % interval == 0 {
+            let index = bytes.readerIndex + offset
+            guard let byte = bytes.getInteger(at: index, as: UInt8.self) else { continue }
+            bytes.setInteger(~byte, at: index)
+        }
+        counted.bytes += length
+    }
+}

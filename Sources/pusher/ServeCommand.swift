@@ -1,0 +1,137 @@
+import ArgumentParser
+import Dispatch
+import Foundation
+import PusherTestServer
+
+struct ServeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "serve",
+        abstract: "Run the test server, for an application under development or its tests.",
+        discussion: """
+            Speaks the Pusher Channels protocol over WebSocket without TLS, and answers the REST API and the \
+            authorization endpoints on the same port. Everybody may subscribe to everything: it is for tests, not for \
+            production. Nothing is kept when it ends.
+
+            Prints one line for each thing that a client or a backend has to know, the port among them, and then the \
+            line "ready". SIGINT (Control-C) and SIGTERM end it, with exit code 0.
+            """
+    )
+
+    @Option(help: "The address to listen on. With others than those of this machine anybody who reaches it may use it.")
+    var host = "127.0.0.1"
+
+    @Option(help: "The port to listen on; 0 for any that is free.")
+    var port = 6001
+
+    @Option(help: "The application's id.")
+    var appID = "1"
+
+    @Option(help: "The application's key.")
+    var key = "app-key"
+
+    @Option(help: "The application's secret.")
+    var secret = "app-secret"
+
+    @Option(
+        help: ArgumentHelp(
+            "How the server words its messages: \(ServerDialect.allCases.map(\.rawValue).joined(separator: ", ")).",
+            valueName: "name"
+        )
+    )
+    var dialect = ServerDialect.pusher
+
+    @Option(help: "The silence, in seconds, after which clients are told to ask for a sign of life.")
+    var activityTimeout = 120
+
+    @Flag(help: "Print what clients and backends do, one line for each thing.")
+    var verbose = false
+
+    func validate() throws {
+        guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
+        guard activityTimeout > 0 else { throw ValidationError("--activity-timeout takes a number of seconds.") }
+        guard !key.isEmpty, !key.contains("/") else { throw ValidationError("--key takes a part of a URL's path.") }
+    }
+
+    func run() async throws {
+        var options = PusherTestServer.Options()
+        options.application = .init(id: appID, key: key, secret: secret)
+        options.host = host
+        options.port = port
+        options.dialect = dialect.dialect
+        options.activityTimeout = activityTimeout
+        // Set before the port is bound: whoever waits for "ready" may end the server at once.
+        let signals = TerminationSignals()
+        try await PusherTestServer.withServer(options: options) { server in
+            announce(server)
+            await withTaskGroup(of: Void.self) { group in
+                if verbose {
+                    group.addTask { for await record in server.recordSequence { printLine(describe(record)) } }
+                }
+                await signals.next()
+                group.cancelAll()
+            }
+        }
+    }
+
+    private func announce(_ server: PusherTestServer) {
+        let place = server.httpURL.replacing("http://", with: "")
+        printLine("host      \(server.host)")
+        printLine("port      \(server.port)")
+        printLine("app id    \(appID)")
+        printLine("key       \(key)")
+        printLine("secret    \(secret)")
+        printLine("websocket ws://\(place)/app/\(key)")
+        printLine("rest      \(server.httpURL)/apps/\(appID)/events")
+        printLine("auth      \(server.httpURL)/pusher/auth")
+        printLine("user auth \(server.httpURL)/pusher/user-auth")
+        printLine("ready")
+    }
+
+    private func describe(_ record: PusherTestServer.Record) -> String {
+        "\(record.socketID ?? "-")  \(record.event)"
+    }
+}
+
+/// At once, also into a pipe.
+private func printLine(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
+
+/// The presets of the test server by their names.
+enum ServerDialect: String, CaseIterable, ExpressibleByArgument, Sendable {
+    case pusher, soketi, reverb, pylon, ipe, poxa, slanger
+    case pusherFake = "pusher-fake"
+
+    var dialect: PusherTestServer.Dialect {
+        switch self {
+        case .pusher: .pusher
+        case .soketi: .soketi
+        case .reverb: .reverb
+        case .pylon: .pylon
+        case .ipe: .ipe
+        case .poxa: .poxa
+        case .slanger: .slanger
+        case .pusherFake: .pusherFake
+        }
+    }
+}
+
+/// Waits for the user, or the system, to end the process.
+private final class TerminationSignals {
+    private let sources: [any DispatchSourceSignal]
+    private let received: AsyncStream<Void>
+
+    init() {
+        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
+        received = stream
+        sources = [SIGINT, SIGTERM].map { number in
+            signal(number, SIG_IGN)
+            let source = DispatchSource.makeSignalSource(signal: number)
+            source.setEventHandler { continuation.yield() }
+            source.resume()
+            return source
+        }
+    }
+
+    func next() async {
+        for await _ in received { return }
+    }
+}

@@ -1,0 +1,72 @@
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Connections that are disturbed, on real sockets", .timeLimit(.minutes(5)))
+struct DisturbedConnectionTests {
+    @Test(
+        "bytes that come one by one, or late: handshake, upgrade and all events arrive, whole and in order",
+        arguments: [
+            PusherTestRelay.StreamFault.trickled(every: .milliseconds(1)), .delayed(.milliseconds(30)),
+        ],
+        [false, true]
+    )
+    func slow(fault: PusherTestRelay.StreamFault, useTLS: Bool) async throws {
+        try await withRelay(useTLS: useTLS) { server, relay, pusher in
+            relay.fail(with: fault)
+            var channel = try await WatchedChannel("orders", of: pusher)
+            let sent = (1...12).map { "\($0) \(String(repeating: "é🙂", count: $0))" }
+            for data in sent { try server.publish(event: "created", data: data, to: "orders") }
+            for data in sent { #expect(await channel.next() == data) }
+            #expect(relay.connections.count == 1)
+        }
+    }
+
+    @Test(
+        "bytes that are changed on the way: closed with the code for it, reported, and made again",
+        arguments: [(1, PusherClientError.Code.protocolViolation, 1002), (7, .invalidText, 1007)]
+    )
+    func corrupted(interval: Int, code: PusherClientError.Code, closeCode: Int) async throws {
+        try await withRelay { server, relay, pusher in
+            var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
+            relay.fail(.toClient, with: .corrupted(every: interval))
+            try server.publish(event: "created", data: "changed", to: "orders")
+            #expect(await errors.next()?.code == code)
+            relay.passOn()
+            try await server.nextRecord(timeout: .patience) { record in
+                if case .closeReceived(closeCode, _) = record.event { true } else { false }
+            }
+            #expect(await channel.resubscribed())
+            // What was changed was given to nobody.
+            #expect(try await channel.relayed("after", by: server) == "after")
+        }
+    }
+
+    @Test(
+        "bytes of TLS that are changed on the way, either way, are called that, and the connection is made again",
+        arguments: [PusherTestRelay.Directions.toClient, .toServer]
+    )
+    func corruptedTLS(directions: PusherTestRelay.Directions) async throws {
+        try await withRelay(useTLS: true) { server, relay, pusher in
+            var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
+            relay.fail(directions, with: .corrupted(every: 40))
+            try server.publish(event: "created", data: String(repeating: "changed", count: 20), to: "orders")
+            if directions == .toServer { pusher.subscribe(String(repeating: "other", count: 20)) }
+            let error = try #require(await errors.next())
+            relay.passOn()
+            // Where it is the server that sees it, TCP may end before its alert has come.
+            if error.code != .connectionClosed || directions == .toClient {
+                #expect(error.code == .tlsFailed)
+                #expect(error.tlsFailure?.reason == .corrupted, "\(error)")
+                #expect(!"\(error)".contains("BoringSSL"))
+            }
+            #expect(await channel.resubscribed())
+            if directions == .toServer { #expect(await channel.next() != nil) }
+            #expect(try await channel.relayed("after", by: server) == "after")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("A server in another process", .timeLimit(.minutes(5)))
+struct KilledServerTests {
+    @Test("a server that is killed and started again gets its client back, with all its channels")
+    func killed() async throws {
+        let host = LoopbackAddress.ofServers
+        let server = try await ServingProcess(["--host", host, "--port", "0", "--secret", "a secret"])
+        let pusher = Pusher(
+            key: "app-key",
+            options: PusherClientOptions(
+                authMethod: .inline(
+                    secret: "a secret",
+                    encryptionMasterKey: "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+                ),
+                host: .host(host),
+                port: server.port,
+                useTLS: false,
+                timeouts: .patient,
+                retryPolicy: .delays([.milliseconds(20)]),
+                callbackQueue: .eventLoop,
+                logger: .quiet
+            )
+        )
+        let names = ["", "private-", "presence-", "private-encrypted-", "cache-", "private-cache-", "presence-cache-"]
+        let channels = names.map { pusher.subscribe("\($0)orders") }
+        var resubscriptions = channels.map { $0.resubscriptions.makeAsyncIterator() }
+        var errors = pusher.errors.makeAsyncIterator()
+        try await pusher.connected()
+        for channel in channels { try await channel.subscribed() }
+
+        server.process.send(SIGKILL)
+        #expect(await server.process.end() == SIGKILL)
+        #expect(await errors.next()?.code == .connectionClosed)
+        #expect(await errors.next()?.code == .connectionFailed)
+        #expect(!channels.contains { $0.subscribed })
+        let next = try await ServingProcess(["--host", host, "--port", "\(server.port)", "--secret", "a secret"])
+        for index in channels.indices { #expect(await resubscriptions[index].next() != nil) }
+        try await pusher.connected()
+        for channel in channels { try await channel.subscribed() }
+        await pusher.disconnected()
+        next.process.send(SIGTERM)
+        #expect(await next.process.end() == 0)
+    }
+
+    @Test("pusher serve says what a client has to know, and speaks the dialect asked for")
+    func serve() async throws {
+        let server = try await ServingProcess([
+            "--port", "0", "--app-id", "7", "--key", "a-key", "--secret", "s", "--dialect", "pusher-fake", "--verbose",
+        ])
+        #expect(server.values["host"] == "127.0.0.1")
+        #expect(server.values["app id"] == "7" && server.values["key"] == "a-key" && server.values["secret"] == "s")
+        #expect(server.values["websocket"] == "ws://127.0.0.1:\(server.port)/app/a-key")
+        #expect(server.values["rest"] == "http://127.0.0.1:\(server.port)/apps/7/events")
+        let pusher = Pusher(
+            key: "a-key",
+            options: PusherClientOptions(
+                authMethod: .endpoint(authEndpoint: try #require(server.values["auth"])),
+                host: .host("127.0.0.1"),
+                port: server.port,
+                useTLS: false,
+                timeouts: .patient,
+                callbackQueue: .eventLoop,
+                logger: .quiet
+            )
+        )
+        let channel = pusher.subscribe("private-orders")
+        try await pusher.connected()
+        try await channel.subscribed()
+        var lines = server.process.lines.makeAsyncIterator()
+        while let line = await lines.next() {
+            if line.contains("subscribed"), line.contains("private-orders") { break }
+        }
+        await pusher.disconnected()
+        server.process.send(SIGINT)
+        #expect(await server.process.end() == 0)
+    }
+
+    @Test(
+        "arguments that make no sense are refused",
+        arguments: [["--port", "70000"], ["--dialect", "latin"], ["--key", ""]]
+    )
+    func wrongArguments(arguments: [String]) async throws {
+        let process = try ChildProcess("pusher", ["serve"] + arguments)
+        #expect(await process.end() == 64)
+    }
+}
+
+/// `pusher serve`, once it is ready.
+private struct ServingProcess {
+    let process: ChildProcess
+    /// What it prints of itself.
+    let values: [String: String]
+    let port: Int
+
+    init(_ arguments: [String]) async throws {
+        process = try ChildProcess("pusher", ["serve"] + arguments)
+        var values: [String: String] = [:]
+        for await line in process.lines {
+            if line == "ready" { break }
+            let (name, value) = (line.prefix(10), line.dropFirst(10))
+            values[name.trimmingCharacters(in: .whitespaces)] = String(value)
+        }
+        self.values = values
+        self.port = try #require(values["port"].flatMap { Int($0) })
+    }
+}

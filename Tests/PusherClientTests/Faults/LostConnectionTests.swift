@@ -1,0 +1,112 @@
+import Foundation
+import NIOCore
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Connections that are lost, on real sockets", .timeLimit(.minutes(5)))
+struct LostConnectionTests {
+    @Test("a connection that ends without a close frame is reported and made again", arguments: [false, true])
+    func dropped(useTLS: Bool) async throws {
+        try await withRelay(useTLS: useTLS) { server, relay, pusher in
+            var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
+            relay.dropConnections()
+            #expect(await errors.next()?.code == .connectionClosed)
+            #expect(await channel.resubscribed())
+            #expect(try await channel.relayed("after", by: server) == "after")
+        }
+    }
+
+    @Test(
+        "a connection that is reset is reported with what the system says, once, and made again",
+        arguments: [false, true]
+    )
+    func reset(useTLS: Bool) async throws {
+        try await withRelay(useTLS: useTLS) { server, relay, pusher in
+            var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
+            relay.resetConnections()
+            let error = try #require(await errors.next())
+            #expect(error.code == .connectionClosed)
+            #expect((error.cause as? IOError)?.errnoCode == ECONNRESET)
+            let words = String(cString: strerror(ECONNRESET))
+            #expect(error.message.contains(words))
+            #expect("\(error)".components(separatedBy: words).count == 2)
+            #expect(!"\(error)".contains("errno"))
+            #expect(await channel.resubscribed())
+            #expect(try await channel.relayed("after", by: server) == "after")
+        }
+    }
+
+    @Test(
+        "a connection that is dead without a word, both ways or one way, is found out by the ping, and made again",
+        arguments: [PusherTestRelay.Directions.both, .toServer, .toClient]
+    )
+    func halfOpen(directions: PusherTestRelay.Directions) async throws {
+        try await withRelay(activityTimeout: 0.1, timeouts: .alert) { server, relay, pusher in
+            var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
+            let socketID = try #require(pusher.connection.socketId)
+            relay.fail(directions, with: .swallowed)
+            #expect(await errors.next()?.code == .pongTimedOut)
+            relay.passOn()
+            #expect(await channel.resubscribed())
+            #expect(pusher.connection.socketId != socketID)
+            #expect(try await channel.relayed("after", by: server) == "after")
+        }
+    }
+
+    @Test("a connection on which the server's bytes stand still is found out by the ping too")
+    func held() async throws {
+        try await withRelay(activityTimeout: 0.1, timeouts: .alert) { server, relay, pusher in
+            var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
+            relay.fail(.toClient, with: .held)
+            #expect(await errors.next()?.code == .pongTimedOut)
+            relay.passOn()
+            #expect(await channel.resubscribed())
+            #expect(try await channel.relayed("after", by: server) == "after")
+        }
+    }
+
+    @Test("while connections are refused the client tries again; what listens later gets it back")
+    func refused() async throws {
+        try await withRelay { server, relay, pusher in
+            var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
+            await relay.stopListening()
+            relay.resetConnections()
+            #expect(await errors.next()?.code == .connectionClosed)
+            for _ in 1...3 {
+                let error = try #require(await errors.next())
+                #expect(error.code == .connectionFailed)
+                #expect(!"\(error)".contains("errno"))
+            }
+            try await relay.start()
+            #expect(await channel.resubscribed())
+            #expect(try await channel.relayed("after", by: server) == "after")
+        }
+    }
+
+    @Test(
+        "connections that end as soon as they are made are made again",
+        arguments: [PusherTestRelay.ConnectionFault.closed, .reset],
+        [false, true]
+    )
+    func endedAtOnce(fault: PusherTestRelay.ConnectionFault, useTLS: Bool) async throws {
+        try await withRelay(useTLS: useTLS) { _, relay, pusher in
+            var errors = pusher.errors.makeAsyncIterator()
+            relay.failConnections(2, with: fault)
+            try await pusher.connected()
+            for _ in 1...2 {
+                let code = try #require(await errors.next()?.code)
+                // A reset may come before the connection is known to stand.
+                #expect([useTLS ? .tlsFailed : .upgradeFailed, .connectionFailed].contains(code))
+            }
+            #expect(relay.connections.map(\.fault) == [fault, fault, nil])
+        }
+    }
+}

@@ -1,0 +1,173 @@
+import PusherTestServer
+import TestSupport
+import TestTLS
+import Testing
+
+@testable import PusherClient
+
+@Suite("Certificates, good and bad", .timeLimit(.minutes(5)))
+struct RefusedCertificateTests {
+    static let refused: [(TestChain.Kind, String, TLSFailure.Reason, String)] = [
+        (.expired, "127.0.0.1", .expired, "has expired"),
+        (.notYetValid, "127.0.0.1", .notYetValid, "not valid yet"),
+        (.otherHost, "127.0.0.1", .hostMismatch, "not for '127.0.0.1'"),
+        (.otherHost, "localhost", .hostMismatch, "not for 'localhost'"),
+        (.nameOnly, "127.0.0.1", .hostMismatch, "not for '127.0.0.1'"),
+        (.addressOnly, "localhost", .hostMismatch, "not for 'localhost'"),
+        (.selfSigned, "127.0.0.1", .selfSigned, "signed by its own key"),
+        (.unknownRoot, "127.0.0.1", .unknownIssuer, "its issuer 'unknown root"),
+        (.missingIntermediate, "127.0.0.1", .unknownIssuer, "missing or wrong"),
+        (.wrongIntermediate, "127.0.0.1", .unknownIssuer, "missing or wrong"),
+        (.expiredIntermediate, "127.0.0.1", .unknownIssuer, "missing or wrong"),
+        (.serverAsAuthority, "127.0.0.1", .unknownIssuer, "missing or wrong"),
+        (.intermediateWithoutFlag, "127.0.0.1", .unknownIssuer, "missing or wrong"),
+        (.forgedIssuer, "127.0.0.1", .badChain, "but is not from it"),
+        (.forClients, "127.0.0.1", .wrongPurpose, "not one for servers"),
+    ]
+
+    @Test(
+        "a bad one is refused and told why, each attempt is one of the retry policy's, and none is without TLS",
+        arguments: refused
+    )
+    func refusal(kind: TestChain.Kind, host: String, reason: TLSFailure.Reason, words: String) async throws {
+        let chain = try TestChain(kind)
+        var options = PusherTestServer.Options()
+        options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
+        try await PusherTestServer.withServer(options: options) { server in
+            try await PusherTestRelay.withRelay(to: server) { relay in
+                let policy = TwoRetries()
+                let pusher = Pusher(
+                    key: server.options.application.key,
+                    options: PusherClientOptions(
+                        host: .host(host),
+                        port: relay.port,
+                        timeouts: .patient,
+                        retryPolicy: policy,
+                        tls: TLSOptions(trustRoots: .only(pem: chain.rootPEM)),
+                        callbackQueue: .eventLoop,
+                        logger: .quiet
+                    )
+                )
+                var errors = pusher.errors.makeAsyncIterator()
+                let thrown = await #expect(throws: PusherClientError.self) { try await pusher.connected() }
+                #expect(thrown?.code == .retriesExhausted)
+                #expect(thrown?.tlsFailure?.reason == reason)
+                for _ in 1...3 {
+                    let error = try #require(await errors.next())
+                    #expect(error.code == .tlsFailed)
+                    #expect(error.tlsFailure?.reason == reason, "\(error)")
+                    #expect(error.message.contains(words), "\(error)")
+                    #expect(error.message.contains("port \(relay.port)"))
+                    // Told once, and in this package's words.
+                    #expect("\(error)" == "tlsFailed: \(error.message)")
+                }
+                #expect(await errors.next()?.code == .retriesExhausted)
+                #expect(policy.questions.elements.map { $0.reason.tlsFailure?.reason } == [reason, reason, reason])
+                // One connection for each attempt, and all of them spoke TLS.
+                #expect(relay.connections.count == 3)
+                #expect(relay.connections.allSatisfy { $0.openingBytes.first == 22 })
+                #expect(server.records.isEmpty)
+            }
+        }
+    }
+
+    @Test(
+        "a good one is accepted: of the root itself, by way of another authority, for a name or an address only",
+        arguments: [
+            (TestChain.Kind.direct, "127.0.0.1"), (.direct, "localhost"), (.withIntermediate, "127.0.0.1"),
+            (.withIntermediate, "localhost"), (.addressOnly, "127.0.0.1"), (.nameOnly, "localhost"),
+        ]
+    )
+    func accepted(kind: TestChain.Kind, host: String) async throws {
+        let chain = try TestChain(kind)
+        var options = PusherTestServer.Options()
+        options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
+        try await PusherTestServer.withServer(options: options) { server in
+            for roots in [TLSOptions.TrustRoots.only(pem: chain.rootPEM), .systemAnd(pem: chain.rootPEM)] {
+                let pusher = Pusher(
+                    key: server.options.application.key,
+                    options: PusherClientOptions(
+                        host: .host(host),
+                        port: server.port,
+                        timeouts: .patient,
+                        tls: TLSOptions(trustRoots: roots),
+                        callbackQueue: .eventLoop,
+                        logger: .quiet
+                    )
+                )
+                try await pusher.connected()
+                await pusher.disconnected()
+            }
+        }
+    }
+
+    @Test(
+        "an authorization request says why too, as far as it is known",
+        arguments: [
+            (TestChain.Kind.otherHost, TLSFailure.Reason.hostMismatch), (.unknownRoot, .certificateRefused),
+            (.expired, .certificateRefused),
+        ]
+    )
+    func authorization(kind: TestChain.Kind, reason: TLSFailure.Reason) async throws {
+        let chain = try TestChain(kind)
+        var backendOptions = PusherTestServer.Options()
+        backendOptions.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
+        try await PusherTestServer.withServer(options: backendOptions) { backend in
+            try await PusherTestServer.withServer { server in
+                let pusher = Pusher(
+                    key: server.options.application.key,
+                    options: PusherClientOptions(
+                        authMethod: .endpoint(authEndpoint: backend.httpURL + "/pusher/auth"),
+                        host: .host(server.host),
+                        port: server.port,
+                        useTLS: false,
+                        timeouts: .patient,
+                        authorizationRetryPolicy: .delays([.milliseconds(1)]),
+                        tls: TLSOptions(trustRoots: .only(pem: chain.rootPEM)),
+                        callbackQueue: .eventLoop,
+                        logger: .quiet
+                    )
+                )
+                var errors = pusher.errors.makeAsyncIterator()
+                let channel = pusher.subscribe("private-orders")
+                try await pusher.connected()
+                let error = await #expect(throws: SubscriptionError.self) { try await channel.subscribed() }
+                let cause = try #require(error?.cause as? AuthorizationError)
+                #expect(cause.tlsFailure?.reason == reason, "\(cause)")
+                #expect(!"\(cause) \(error.map { "\($0)" } ?? "")".contains("BoringSSL"))
+                #expect(await errors.next()?.tlsFailure?.reason == reason)
+                #expect(backend.records.isEmpty)
+                await pusher.disconnected()
+            }
+        }
+    }
+
+    @Test("a server that wants a certificate of the client, and gets none, is told apart")
+    func clientCertificate() async throws {
+        let certificates = try TestCertificates()
+        try await withScriptedServer(tls: certificates.demandingServerContext) { peer in
+            await peer.readToEnd()
+        } _: { port in
+            let socket = try SocketUnderTest(
+                .init(host: "127.0.0.1", port: port, useTLS: true, path: "/"),
+                options: .init(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+            )
+            guard case .closed(let closure)? = await socket.nextOutcome() else {
+                Issue.record("not closed")
+                return
+            }
+            #expect(closure.error?.tlsFailure?.reason == .clientCertificateRefused, "\(String(describing: closure))")
+            _ = try await socket.abort()
+        }
+    }
+}
+
+/// Allows two retries, at once, and keeps what it was asked.
+private final class TwoRetries: RetryPolicy {
+    let questions = Log<RetryContext>()
+
+    func delay(for context: RetryContext) -> Duration? {
+        questions.append(context)
+        return context.retryCount < 2 ? .zero : nil
+    }
+}

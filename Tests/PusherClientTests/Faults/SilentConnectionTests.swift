@@ -1,0 +1,70 @@
+import NIOCore
+import NIOPosix
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Attempts that get no answer, on real sockets", .timeLimit(.minutes(5)))
+struct SilentConnectionTests {
+    @Test(
+        "silence in the TLS handshake, or in the upgrade, ends the attempt in time, and the next one succeeds",
+        arguments: [true, false]
+    )
+    func silent(useTLS: Bool) async throws {
+        try await withRelay(useTLS: useTLS, timeouts: .hasty) { _, relay, pusher in
+            var errors = pusher.errors.makeAsyncIterator()
+            relay.failConnections(1, with: .silent)
+            pusher.connect()
+            let error = try #require(await errors.next())
+            #expect(error.code == .connectionTimedOut)
+            #expect(error.message.contains("no connection to '\(relay.host)'"))
+            try await pusher.connected()
+            // The client has let go of the first one.
+            try await relay.nextConnection(timeout: .patience) { $0.fault == .silent && !$0.isOpen }
+        }
+    }
+
+    @Test("an upgrade without a greeting ends the attempt in time, and the next one succeeds")
+    func noGreeting() async throws {
+        try await withRelay(timeouts: .hasty) { server, _, pusher in
+            var errors = pusher.errors.makeAsyncIterator()
+            server.failConnections(1, with: .silent)
+            pusher.connect()
+            #expect(await errors.next()?.code == .connectionTimedOut)
+            try await pusher.connected()
+        }
+    }
+
+    @Test("a host that does not even answer TCP ends the attempt in time")
+    func noTCP() async throws {
+        // One connection fills the queue of a listener that takes none out of it; the system answers no other.
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 0)
+            .serverChannelOption(.autoRead, value: false)
+            .bind(host: "127.0.0.1", port: 0).get()
+        let port = try #require(listener.localAddress?.port)
+        let filler = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .connect(host: "127.0.0.1", port: port).get()
+        var timeouts = PusherClientOptions.Timeouts.patient
+        timeouts.connectionAttempt = .milliseconds(100)
+        let pusher = Pusher(
+            key: "app-key",
+            options: PusherClientOptions(
+                host: .host("127.0.0.1"),
+                port: port,
+                useTLS: false,
+                timeouts: timeouts,
+                retryPolicy: .delays([.milliseconds(20)]),
+                logger: .quiet
+            )
+        )
+        var errors = pusher.errors.makeAsyncIterator()
+        pusher.connect()
+        for _ in 1...2 { #expect(await errors.next()?.code == .connectionTimedOut) }
+        await pusher.disconnected()
+        try await filler.close()
+        try await listener.close()
+    }
+}

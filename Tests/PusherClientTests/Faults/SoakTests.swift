@@ -1,0 +1,27 @@
+import Testing
+
+@Suite("Short runs of the soak program", .timeLimit(.minutes(5)))
+struct SoakTests {
+    @Test("140 losses of seven kinds leave no memory, descriptor or thread behind")
+    func reconnects() async throws {
+        // A kilobyte for each is what noise comes to in so short a run; an object that stays with all that hangs on it,
+        // a channel's buffers for instance, is more.
+        try await expectSuccess(
+            ["reconnects", "--rounds", "140", "--warm-up", "35", "--heap-limit", "1000"],
+            ending: "flat"
+        )
+    }
+
+    @Test("50 clients whose server comes back are spread, and all recover")
+    func herd() async throws {
+        try await expectSuccess(["herd", "--clients", "50", "--base", "200", "--outage", "300"], ending: "spread")
+    }
+
+    private func expectSuccess(_ arguments: [String], ending: String) async throws {
+        let process = try ChildProcess("soak", arguments)
+        var output: [String] = []
+        for await line in process.lines { output.append(line) }
+        #expect(await process.end() == 0, "\(output.joined(separator: "\n"))")
+        #expect(output.last == ending)
+    }
+}

@@ -1,0 +1,87 @@
+import PusherTestServer
+import TestSupport
+import TestTLS
+
+@testable import PusherClient
+
+/// A server, a relay to it, and a client that reaches the server through the relay only.
+func withRelay(
+    useTLS: Bool = false,
+    activityTimeout: Double? = nil,
+    timeouts: PusherClientOptions.Timeouts = .patient,
+    _ body: (PusherTestServer, PusherTestRelay, Pusher) async throws -> Void
+) async throws {
+    let chain = try TestChain(.direct)
+    var options = PusherTestServer.Options()
+    if useTLS { options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM) }
+    try await PusherTestServer.withServer(options: options) { server in
+        var relayOptions = PusherTestRelay.Options(serverPort: server.port)
+        relayOptions.host = LoopbackAddress.ofRelays
+        try await PusherTestRelay.withRelay(options: relayOptions) { relay in
+            let pusher = Pusher(
+                key: server.options.application.key,
+                options: PusherClientOptions(
+                    host: .host(relay.host),
+                    port: relay.port,
+                    useTLS: useTLS,
+                    activityTimeout: activityTimeout,
+                    timeouts: timeouts,
+                    retryPolicy: .delays([.milliseconds(20)]),
+                    // The certificate is for another address of this machine.
+                    tls: TLSOptions(
+                        trustRoots: .only(pem: chain.rootPEM),
+                        certificateVerification: .noHostnameVerification
+                    ),
+                    callbackQueue: .eventLoop,
+                    logger: .quiet
+                )
+            )
+            try await body(server, relay, pusher)
+            relay.passOn()
+            await pusher.disconnected()
+        }
+    }
+}
+
+/// A channel of a client that is connected, and what comes of it.
+struct WatchedChannel {
+    let channel: PusherChannel
+    private var events: EventSequence<PusherEvent>.AsyncIterator
+    private var resubscriptions: EventSequence<Resubscription>.AsyncIterator
+
+    /// Connects and subscribes.
+    init(_ name: String, of pusher: Pusher) async throws {
+        channel = pusher.subscribe(name)
+        events = channel.events(named: "created").makeAsyncIterator()
+        resubscriptions = channel.resubscriptions.makeAsyncIterator()
+        try await pusher.connected()
+        try await channel.subscribed()
+    }
+
+    /// Publishes an event, and gives the data of the one that arrives.
+    mutating func relayed(_ data: String, by server: PusherTestServer) async throws -> String? {
+        try server.publish(event: "created", data: data, to: channel.name)
+        return await next()
+    }
+
+    mutating func next() async -> String? { await events.next(isolation: #isolation)?.data }
+
+    /// Waits for the subscription after the next loss.
+    mutating func resubscribed() async -> Bool { await resubscriptions.next(isolation: #isolation) != nil }
+}
+
+extension PusherClientOptions.Timeouts {
+    /// With little time for an attempt to connect; the ones that fail by it are made again.
+    static var hasty: Self {
+        var timeouts = Self.patient
+        timeouts.connectionAttempt = .seconds(3)
+        return timeouts
+    }
+
+    /// With little time for a pong, yet more than any machine takes to answer on loopback.
+    static var alert: Self {
+        var timeouts = Self.patient
+        timeouts.pong = .seconds(2)
+        return timeouts
+    }
+}

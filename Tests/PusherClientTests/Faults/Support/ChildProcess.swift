@@ -1,0 +1,87 @@
+import Foundation
+
+/// A program of this package, in a process of its own.
+///
+/// It is not Foundation's `Process`: that finds out about the end of one by a socket, which on Linux every other one
+/// inherits that is started at the same time, and so learns of it only when those have ended too.
+final class ChildProcess: Sendable {
+    /// Its output, line by line.
+    let lines: AsyncStream<String>
+    private let processID: pid_t
+    private let ended: AsyncStream<Int32>
+
+    init(_ program: String, _ arguments: [String]) throws {
+        let path = Self.folder.appendingPathComponent(program).path
+        let (output, processID) = try Self.spawn(path, arguments)
+        let (lines, lineContinuation) = AsyncStream.makeStream(of: String.self)
+        let (ended, endContinuation) = AsyncStream.makeStream(of: Int32.self)
+        self.lines = lines
+        self.ended = ended
+        self.processID = processID
+        Thread.detachNewThread {
+            guard let file = fdopen(output, "r") else { return }
+            var line: UnsafeMutablePointer<CChar>?
+            var capacity = 0
+            while getline(&line, &capacity, file) > 0 {
+                guard let line else { break }
+                lineContinuation.yield(String(cString: line).trimmingCharacters(in: .newlines))
+            }
+            free(line)
+            fclose(file)
+            lineContinuation.finish()
+            var status: Int32 = 0
+            while waitpid(processID, &status, 0) < 0, errno == EINTR {}
+            // As the C macros have it: the signal that ended it, or the code that it exited with.
+            endContinuation.yield(status & 0x7F == 0 ? (status >> 8) & 0xFF : status & 0x7F)
+            endContinuation.finish()
+        }
+    }
+
+    deinit { kill(processID, SIGKILL) }
+
+    func send(_ signal: Int32) { kill(processID, signal) }
+
+    /// The exit code; for a process that a signal has ended, the signal. To be asked once.
+    func end() async -> Int32? {
+        for await status in ended { return status }
+        return nil
+    }
+
+    private static let starting = NSLock()
+
+    private static func spawn(_ path: String, _ arguments: [String]) throws -> (output: Int32, pid_t) {
+        // One after the other: no child is to inherit what is another's.
+        starting.lock()
+        defer { starting.unlock() }
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else { throw POSIXError(.EMFILE) }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        #if os(Linux)
+            var actions = posix_spawn_file_actions_t()
+        #else
+            var actions: posix_spawn_file_actions_t?
+        #endif
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        var argumentPointers = ([path] + arguments).map { strdup($0) } + [nil]
+        var environment = ProcessInfo.processInfo.environment.map { strdup("\($0)=\($1)") } + [nil]
+        defer { for pointer in argumentPointers + environment { free(pointer) } }
+        var processID: pid_t = 0
+        let failure = posix_spawn(&processID, path, &actions, nil, &argumentPointers, &environment)
+        close(ends[1])
+        guard failure == 0 else {
+            close(ends[0])
+            throw POSIXError(POSIXErrorCode(rawValue: failure) ?? .ENOENT)
+        }
+        return (ends[0], processID)
+    }
+
+    /// Where the tests and the programs are built to.
+    private static var folder: URL {
+        // The tests' own program, or the bundle that is loaded into another one.
+        let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
+        let path = bundle.prefix(upTo: bundle.range(of: ".xctest")?.upperBound ?? bundle.endIndex)
+        return URL(fileURLWithPath: String(path)).deletingLastPathComponent()
+    }
+}

@@ -1,0 +1,188 @@
+import PusherTestServer
+import TestSupport
+import Testing
+
+@Suite("The relay, and what it does to connections", .timeLimit(.minutes(5)))
+struct RelayTests {
+    @Test("many megabytes each way at once come whole, and so does the end")
+    func passesOn() async throws {
+        var generator = SeededGenerator(seed: 7)
+        let bytes = (0..<(4 << 20)).map { _ in UInt8.random(in: 0...255, using: &generator) }
+        let other = Array(bytes.reversed())
+        try await withRelay { relay, client, server in
+            async let up = server.read(bytes.count)
+            async let down = client.read(other.count)
+            client.write(bytes)
+            server.write(other)
+            #expect(await up == bytes)
+            #expect(await down == other)
+            let connection = try #require(relay.connections.first)
+            #expect(connection.openingBytes == Array(bytes.prefix(16)))
+            #expect(connection.receivedFromClient == bytes.count && connection.receivedFromServer == other.count)
+            #expect(relay.openConnectionCount == 1)
+            server.close()
+            #expect(await client.readToEnd() == [])
+            try await relay.waitForOpenConnections(count: 0, timeout: .patience)
+            #expect(relay.connections.first?.isOpen == false)
+        }
+    }
+
+    @Test("what is swallowed one way is lost, the other way goes on, and the end is told when the fault is over")
+    func swallowed() async throws {
+        try await withRelay { relay, client, server in
+            relay.fail(.toClient, with: .swallowed)
+            server.write("lost")
+            try await relay.nextConnection(timeout: .patience) { $0.swallowed == 4 }
+            client.write("heard")
+            #expect(await server.read(5) == Array("heard".utf8))
+            server.close()
+            // That the server has gone is seen by the relay, and by nobody else.
+            try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 5 && $0.isOpen }
+            relay.passOn(.toClient)
+            #expect(await client.readText() == "")
+            try await relay.waitForOpenConnections(count: 0, timeout: .patience)
+        }
+    }
+
+    @Test("what is held stays with the sender, and comes whole when the fault is over")
+    func held() async throws {
+        let bytes = [UInt8](repeating: 7, count: 32 << 20)
+        try await withRelay { relay, client, server in
+            relay.fail(.toServer, with: .held)
+            client.write(bytes)
+            server.write("answer")
+            #expect(await client.read(6) == Array("answer".utf8))
+            let received = try #require(relay.connections.first).receivedFromClient
+            #expect(received < bytes.count)
+            relay.passOn()
+            #expect(await server.read(bytes.count) == bytes)
+        }
+    }
+
+    @Test("what is delayed, and what is trickled, comes in order; what follows the fault comes after it")
+    func order() async throws {
+        try await withRelay { relay, client, server in
+            relay.fail(with: .delayed(.milliseconds(50)))
+            client.write("one ")
+            try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 4 }
+            relay.fail(with: .trickled(every: .microseconds(100)))
+            client.write("two ")
+            try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 8 }
+            relay.passOn()
+            client.write("three")
+            client.endOutput()
+            #expect(await server.readText() == "one two three")
+        }
+    }
+
+    @Test("each nth byte is changed, counted from the fault on")
+    func corrupted() async throws {
+        try await withRelay { relay, client, server in
+            client.write([1, 2, 3])
+            #expect(await server.read(3) == [1, 2, 3])
+            relay.fail(.toServer, with: .corrupted(every: 3))
+            client.write([1, 2])
+            #expect(await server.read(2) == [1, 2])
+            client.write([3, 4, 5, 6])
+            #expect(await server.read(4) == [~3, 4, 5, ~6])
+            relay.fail(.toServer, with: .corrupted(every: -1))
+            client.write([0, 255])
+            #expect(await server.read(2) == [255, 0])
+            server.write([1, 2, 3])
+            #expect(await client.read(3) == [1, 2, 3])
+        }
+    }
+
+    @Test("new connections are ended, reset or met with silence, as many as asked for")
+    func connectionFaults() async throws {
+        try await ByteConnection.withListener { port, servers in
+            let relay = PusherTestRelay(options: .init(serverPort: port))
+            try await relay.start()
+            relay.failConnections(1, with: .closed)
+            relay.failConnections(1, with: .reset)
+            relay.failConnections(1, with: .silent)
+            for _ in 1...2 { #expect(await (try? ByteConnection.connect(port: relay.port))?.readToEnd() ?? [] == []) }
+            let silent = try await ByteConnection.connect(port: relay.port)
+            silent.write("hello")
+            try await relay.nextConnection(timeout: .patience) { $0.openingBytes == Array("hello".utf8) }
+            var incoming = servers.makeAsyncIterator()
+            let client = try await ByteConnection.connect(port: relay.port)
+            let server = try #require(await incoming.next())
+            client.write("hello")
+            #expect(await server.read(5) == Array("hello".utf8))
+            #expect(relay.connections.map(\.fault) == [.closed, .reset, .silent, nil])
+            silent.close()
+            client.close()
+            try await relay.waitForOpenConnections(count: 0, timeout: .patience)
+            await relay.shutdown()
+        }
+    }
+
+    @Test(
+        "connections are dropped or reset on both sides; without a listener they are refused, and those that stand stay"
+    )
+    func ends() async throws {
+        try await ByteConnection.withListener { port, servers in
+            var options = PusherTestRelay.Options(serverPort: port)
+            options.host = LoopbackAddress.ofRelays
+            let relay = PusherTestRelay(options: options)
+            try await relay.start()
+            var incoming = servers.makeAsyncIterator()
+            for round in 0..<2 {
+                let client = try await ByteConnection.connect(host: relay.host, port: relay.port)
+                let server = try #require(await incoming.next())
+                client.write("x")
+                #expect(await server.read(1).count == 1)
+                await relay.stopListening()
+                await #expect(throws: (any Error).self) {
+                    try await ByteConnection.connect(host: relay.host, port: relay.port)
+                }
+                client.write("y")
+                #expect(await server.read(1).count == 1)
+                if round == 0 { relay.dropConnections() } else { relay.resetConnections() }
+                #expect(await client.readToEnd() == [])
+                #expect(await server.readToEnd() == [])
+                try await relay.waitForOpenConnections(count: 0, timeout: .patience)
+                let relayPort = relay.port
+                try await relay.start()
+                #expect(relay.port == relayPort)
+            }
+            await relay.shutdown()
+        }
+    }
+
+    @Test("a server that is not there ends the client's connection; a relay that is dropped ends all")
+    func ending() async throws {
+        let lonely = PusherTestRelay(options: .init(serverHost: "127.77.0.1", serverPort: 9))
+        try await lonely.start()
+        #expect(await (try? ByteConnection.connect(port: lonely.port))?.readToEnd() ?? [] == [])
+        await lonely.shutdown()
+        try await ByteConnection.withListener { port, servers in
+            var relay: PusherTestRelay? = PusherTestRelay(options: .init(serverPort: port))
+            try await relay?.start()
+            var incoming = servers.makeAsyncIterator()
+            let client = try await ByteConnection.connect(port: try #require(relay).port)
+            let server = try #require(await incoming.next())
+            relay = nil
+            #expect(await client.readToEnd() == [])
+            #expect(await server.readToEnd() == [])
+        }
+    }
+
+    /// A relay, and both ends of one connection through it.
+    private func withRelay(
+        _ body: (PusherTestRelay, _ client: ByteConnection, _ server: ByteConnection) async throws -> Void
+    ) async throws {
+        try await ByteConnection.withListener { port, servers in
+            let relay = PusherTestRelay(options: .init(serverPort: port))
+            try await relay.start()
+            let client = try await ByteConnection.connect(port: relay.port)
+            var incoming = servers.makeAsyncIterator()
+            let server = try #require(await incoming.next())
+            try await body(relay, client, server)
+            client.close()
+            server.close()
+            await relay.shutdown()
+        }
+    }
+}

@@ -1,0 +1,100 @@
+import ArgumentParser
+import Foundation
+import PusherClient
+import PusherTestServer
+import TestSupport
+
+struct HerdCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "herd",
+        abstract:
+            "Many clients lose their server at once; their reconnects have to be spread, and all have to recover.",
+        discussion: """
+            The clients are in this process, and so is the server, which ends as if it were killed, and comes back on its \
+            port after a while. The waits that the retry policy drew after the loss are held against an even \
+            distribution (Kolmogorov and Smirnov), and no tenth of the time in which the clients come back may have more \
+            than four tenths of them.
+            """
+    )
+
+    @Option(help: "How many clients.")
+    var clients = 1_000
+
+    @Option(help: "The bound of the first wait, in milliseconds; it doubles, up to eight times as much.")
+    var base = 1_000
+
+    @Option(help: "How long there is no server, in milliseconds.")
+    var outage = 3_000
+
+    func validate() throws {
+        guard clients > 0, base > 0, outage > 0 else { throw ValidationError("The numbers have to be above 0.") }
+    }
+
+    func run() async throws {
+        OpenFiles.raiseLimit()
+        var options = PusherTestServer.Options()
+        options.host = LoopbackAddress.ofServers
+        let server = PusherTestServer(options: options)
+        try await server.start()
+        let base = Duration.milliseconds(base)
+        let policies = (0..<clients).map { _ in RecordingPolicy(.exponential(base: base, cap: base * 8)) }
+        let herd = policies.enumerated().map { index, policy in
+            SoakClient(
+                server: server,
+                host: server.host,
+                port: server.port,
+                retryPolicy: policy,
+                channelNames: ["news", "private-client-\(index)"]
+            )
+        }
+        for client in herd { client.pusher.connect() }
+        var socketIDs: [String?] = []
+        for client in herd { socketIDs.append(try await client.waitForRecovery(from: nil)) }
+        // What the first connections had to wait for is not what is asked here.
+        for policy in policies { policy.forget() }
+
+        await server.shutdown()
+        try await Task.sleep(for: .milliseconds(outage))
+        let arrivals = Arrivals(server)
+        let back = ContinuousClock.now
+        try await server.start()
+        let watch = Task { await arrivals.watch(since: back, count: clients) }
+        for (client, socketID) in zip(herd, socketIDs) { _ = try await client.waitForRecovery(from: socketID) }
+        let recovered = ContinuousClock.now - back
+        let times = await watch.value
+        guard server.subscriptionCount(of: "news") == clients else { throw ExitMessage("not all are subscribed") }
+        for index in 0..<clients where server.subscriptionCount(of: "private-client-\(index)") != 1 {
+            throw ExitMessage("client \(index) is not subscribed to its channel")
+        }
+        print("all \(clients) clients are back, with all channels, \(recovered.formatted()) after the server")
+        let first = policies.compactMap(\.first)
+        let fault = Histogram.waits(first, bound: base) ?? Histogram.arrivals(times)
+        for client in herd { client.pusher.disconnect() }
+        await server.shutdown()
+        if let fault { throw ExitMessage(fault) }
+        print("\nspread")
+    }
+}
+
+/// When connections come to a server.
+struct Arrivals: Sendable {
+    private let server: PusherTestServer
+    private let records: PusherTestServer.RecordSequence
+    private let begin: Int
+
+    init(_ server: PusherTestServer) {
+        self.server = server
+        records = server.recordSequence
+        begin = server.records.last?.index ?? 0
+    }
+
+    /// The times of so many connections, in seconds since the moment.
+    func watch(since moment: ContinuousClock.Instant, count: Int) async -> [Double] {
+        var times: [Double] = []
+        for await record in records where record.index > begin && record.event == .connectionAccepted {
+            times.append((ContinuousClock.now - moment) / .seconds(1))
+            if times.count == count { break }
+        }
+        return times
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+
+/// Shows how numbers are spread, and judges it.
+enum Histogram {
+    /// What is wrong with the first waits after a loss; nil where they are spread evenly from zero to the bound.
+    static func waits(_ waits: [Duration], bound: Duration) -> String? {
+        let parts = waits.map { $0 / bound }.sorted()
+        print("\nthe first wait of each client, of at most \(bound.formatted())")
+        show(parts, upTo: 1, unit: bound / .seconds(1))
+        guard !parts.isEmpty else { return "no client was asked how long to wait" }
+        let count = Double(parts.count)
+        let distance =
+            parts.enumerated().map { index, part in
+                max(abs(part - Double(index) / count), abs(Double(index + 1) / count - part))
+            }.max() ?? 1
+        // Passed by chance once in sixty million times.
+        let limit = 3 / count.squareRoot()
+        print(String(format: "  distance from an even distribution: %.3f, of at most %.3f", distance, limit))
+        return distance <= limit ? nil : "the first waits are bunched"
+    }
+
+    /// What is wrong with the moments at which clients came back.
+    static func arrivals(_ times: [Double]) -> String? {
+        let last = times.max() ?? 0
+        print("\nwhen the clients came back, in seconds since the server did")
+        let busiest = show(times.map { last > 0 ? $0 / last : 0 }, upTo: 1, unit: last)
+        return busiest * 10 <= times.count * 4 ? nil : "the reconnects are bunched: \(busiest) of \(times.count)"
+    }
+
+    /// Prints ten rows, and gives the longest one's count.
+    @discardableResult
+    private static func show(_ parts: [Double], upTo end: Double, unit: Double) -> Int {
+        let rows = 10
+        var counts = [Int](repeating: 0, count: rows)
+        for part in parts where part >= 0 { counts[min(Int(part / end * Double(rows)), rows - 1)] += 1 }
+        let most = max(counts.max() ?? 0, 1)
+        for (row, count) in counts.enumerated() {
+            let from = String(format: "%7.2f s", Double(row) / Double(rows) * end * unit)
+            print(
+                "  from \(from)  \(String(format: "%5d", count))  \(String(repeating: "#", count: count * 50 / most))"
+            )
+        }
+        return most
+    }
+}

@@ -1,0 +1,18 @@
+import ArgumentParser
+
+/// Runs that take long, each of which prints what it measured and fails where that is not as it should be.
+@main
+struct SoakCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "soak",
+        abstract: "Loses connections again and again, and measures what is left behind.",
+        subcommands: [ReconnectsCommand.self, HerdCommand.self]
+    )
+}
+
+/// An error that is only a text.
+struct ExitMessage: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,174 @@
+import Crypto
+import Foundation
+import SwiftASN1
+import X509
+
+/// What a server shows of itself, made for one test, and the authority that the client trusts.
+package struct TestChain: Sendable {
+    /// What is right or wrong with it.
+    package enum Kind: String, CaseIterable, Sendable {
+        /// From the trusted authority, for `localhost` and `127.0.0.1`.
+        case direct
+        /// The same, by way of another authority, whose certificate comes with it.
+        case withIntermediate
+        /// For the address only.
+        case addressOnly
+        /// For the name only.
+        case nameOnly
+
+        case expired
+        case notYetValid
+        /// For another name, and another address.
+        case otherHost
+        case selfSigned
+        /// From an authority that nobody trusts, whose certificate comes with it.
+        case unknownRoot
+        /// The certificate between does not come with it.
+        case missingIntermediate
+        /// The certificate that comes with it is of another authority.
+        case wrongIntermediate
+        case expiredIntermediate
+        /// Signed with the key of an ordinary server, whose good certificate comes with it.
+        case serverAsAuthority
+        /// The certificate between says nothing of being an authority's.
+        case intermediateWithoutFlag
+        /// Names the trusted authority as its issuer, and is signed with another key.
+        case forgedIssuer
+        /// For clients, not for servers.
+        case forClients
+    }
+
+    package let kind: Kind
+    /// The trusted authority's certificate.
+    package let rootPEM: String
+    /// The server's certificate, and those that it sends with it.
+    package let chainPEM: String
+    package let keyPEM: String
+
+    package init(_ kind: Kind) throws {
+        let root = try Issuer("root")
+        let key = P256.Signing.PrivateKey()
+        var leaf = CertificateRequest(key: key)
+        var issuer = root
+        var between: [Certificate] = []
+        switch kind {
+        case .direct: break
+        case .addressOnly: leaf.hosts = []
+        case .nameOnly: leaf.addresses = []
+        case .expired: leaf.days = -20 ... -10
+        case .notYetValid: leaf.days = 10...20
+        case .otherHost: (leaf.hosts, leaf.addresses) = (["example.com"], [[127, 0, 0, 2]])
+        case .selfSigned: issuer = try Issuer("server", key: key)
+        case .unknownRoot:
+            issuer = try Issuer("unknown root")
+            between = [issuer.certificate]
+        case .forClients: leaf.isForClients = true
+        case .forgedIssuer:
+            issuer = Issuer(name: root.name, key: P256.Signing.PrivateKey(), certificate: root.certificate)
+        case .withIntermediate, .missingIntermediate, .wrongIntermediate, .expiredIntermediate, .serverAsAuthority,
+            .intermediateWithoutFlag:
+            issuer = try Self.intermediate(kind, from: root)
+            if kind == .wrongIntermediate {
+                between = [try Self.intermediate(.withIntermediate, from: root).certificate]
+            } else if kind != .missingIntermediate {
+                between = [issuer.certificate]
+            }
+        }
+        let subject = try DistinguishedName { CommonName("server") }
+        let certificate = try issuer.issue(leaf, for: kind == .selfSigned ? issuer.name : subject)
+        self.kind = kind
+        self.rootPEM = try root.certificate.serializeAsPEM().pemString
+        self.chainPEM = try ([certificate] + between).map { try $0.serializeAsPEM().pemString }.joined(separator: "\n")
+        self.keyPEM = key.pemRepresentation
+    }
+
+    private static func intermediate(_ kind: Kind, from root: Issuer) throws -> Issuer {
+        let key = P256.Signing.PrivateKey()
+        var request = CertificateRequest(key: key)
+        request.isAuthority = kind != .serverAsAuthority && kind != .intermediateWithoutFlag
+        if kind != .serverAsAuthority { (request.hosts, request.addresses) = ([], []) }
+        if kind == .expiredIntermediate { request.days = -20 ... -10 }
+        let name = try DistinguishedName { CommonName("intermediate \(UUID().uuidString)") }
+        return Issuer(name: name, key: key, certificate: try root.issue(request, for: name))
+    }
+}
+
+/// What a certificate is to say.
+private struct CertificateRequest {
+    var key: P256.Signing.PrivateKey
+    var hosts = ["localhost"]
+    var addresses: [[UInt8]] = [[127, 0, 0, 1]]
+    /// Before or after today.
+    var days = -20...20
+    var isAuthority = false
+    var isForClients = false
+
+    init(key: P256.Signing.PrivateKey) { self.key = key }
+}
+
+/// An authority, or whoever passes for one.
+private struct Issuer {
+    var name: DistinguishedName
+    var key: P256.Signing.PrivateKey
+    var certificate: Certificate
+
+    init(name: DistinguishedName, key: P256.Signing.PrivateKey, certificate: Certificate) {
+        self.name = name
+        self.key = key
+        self.certificate = certificate
+    }
+
+    /// Signs its own certificate.
+    init(_ commonName: String, key: P256.Signing.PrivateKey = .init()) throws {
+        let name = try DistinguishedName { CommonName("\(commonName) \(UUID().uuidString)") }
+        var request = CertificateRequest(key: key)
+        (request.hosts, request.addresses, request.isAuthority) = ([], [], true)
+        let certificate = try Self.issue(request, for: name, by: name, signedWith: key)
+        self.init(name: name, key: key, certificate: certificate)
+    }
+
+    func issue(_ request: CertificateRequest, for subject: DistinguishedName) throws -> Certificate {
+        try Self.issue(request, for: subject, by: name, signedWith: key)
+    }
+
+    private static func issue(
+        _ request: CertificateRequest,
+        for subject: DistinguishedName,
+        by issuer: DistinguishedName,
+        signedWith key: P256.Signing.PrivateKey
+    ) throws -> Certificate {
+        let now = Date()
+        let day: TimeInterval = 86_400
+        let names: [GeneralName] =
+            request.hosts.map { .dnsName($0) }
+            + request.addresses.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) }
+        return try Certificate(
+            version: .v3,
+            serialNumber: Certificate.SerialNumber(),
+            publicKey: Certificate.PrivateKey(request.key).publicKey,
+            notValidBefore: now + Double(request.days.lowerBound) * day,
+            notValidAfter: now + Double(request.days.upperBound) * day,
+            issuer: issuer,
+            subject: subject,
+            signatureAlgorithm: .ecdsaWithSHA256,
+            extensions: try extensions(request, names),
+            issuerPrivateKey: Certificate.PrivateKey(key)
+        )
+    }
+
+    private static func extensions(
+        _ request: CertificateRequest,
+        _ names: [GeneralName]
+    ) throws -> Certificate.Extensions {
+        try Certificate.Extensions {
+            if request.isAuthority {
+                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
+                Critical(KeyUsage(keyCertSign: true))
+            }
+            if !names.isEmpty {
+                SubjectAlternativeNames(names)
+                try ExtendedKeyUsage([request.isForClients ? .clientAuth : .serverAuth])
+            }
+        }
+    }
+}
