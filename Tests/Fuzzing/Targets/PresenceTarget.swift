@@ -31,7 +31,8 @@ enum PresenceTarget {
                 guard let member = PresenceMember(payload) else { continue }
                 check([member])
                 let isNew = !ids.contains(member.id)
-                require(roster.add(member) == isNew, "\(member.id) is new: \(isNew)")
+                let arrival = roster.add(member, PresenceRoster.Limit())
+                require(arrival == (isNew ? .new : .known), "\(member.id) is new: \(isNew)")
                 if isNew { ids.append(member.id) }
             case UInt8(ascii: "-"):
                 guard let member = PresenceMember(payload) else { continue }

@@ -56,6 +56,14 @@ final class SimulatedConnection: TransportConnection {
         network.observer.ended(self)
     }
 
+    /// The server hears of the end, where it hears anything. Link and connection, which know each other, part.
+    private func leave() {
+        depart { $0.abort() }
+        state.withLockedValue { state in
+            if !state.losesToServer { state.link = nil }
+        }
+    }
+
     private var loop: SimulatedEventLoop { network.loop }
 
     var isEnded: Bool { state.withLockedValue { $0.isEnded } }
@@ -98,7 +106,7 @@ final class SimulatedConnection: TransportConnection {
 
     func abort() {
         end()
-        depart { $0.abort() }
+        leave()
     }
 
     // MARK: What the network does
@@ -119,7 +127,11 @@ final class SimulatedConnection: TransportConnection {
 
     /// The server hears at last that the client has gone.
     func tellServerOfEnd() {
-        let link = state.withLockedValue { $0.isEnded ? $0.link : nil }
+        let link = state.withLockedValue { state -> InMemoryLink? in
+            guard state.isEnded else { return nil }
+            defer { state.link = nil }
+            return state.link
+        }
         link?.abort()
     }
 
@@ -237,6 +249,6 @@ final class SimulatedConnection: TransportConnection {
         let receive = state.withLockedValue { $0.receive }
         end()
         receive?(.closed(closure))
-        depart { $0.abort() }
+        leave()
     }
 }

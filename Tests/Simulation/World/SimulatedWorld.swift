@@ -178,6 +178,7 @@ extension SimulatedWorld {
         application.dropClient()
         for member in members { member.leave() }
         members = []
+        defer { network.heal() }
         var steps = 0
         while steps < 100_000, let next = loop.nextDeadline {
             steps += 1
