@@ -37,7 +37,7 @@ struct HerdCommand: AsyncParsableCommand {
         let server = PusherTestServer(options: options)
         try await server.start()
         let base = Duration.milliseconds(base)
-        let policies = (0..<clients).map { _ in RecordingPolicy(.exponential(base: base, cap: base * 8)) }
+        let policies = (0..<clients).map { _ in RecordingPolicy(base: base, cap: base * 8) }
         let herd = policies.enumerated().map { index, policy in
             SoakClient(
                 server: server,
@@ -68,7 +68,7 @@ struct HerdCommand: AsyncParsableCommand {
         }
         print("all \(clients) clients are back, with all channels, \(recovered.formatted()) after the server")
         let first = policies.compactMap(\.first)
-        let fault = Histogram.waits(first, bound: base) ?? Histogram.arrivals(times)
+        let fault = Histogram.waits(first) ?? Histogram.arrivals(times)
         for client in herd { client.pusher.disconnect() }
         await server.shutdown()
         if let fault { throw ExitMessage(fault) }

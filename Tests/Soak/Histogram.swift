@@ -2,11 +2,11 @@ import Foundation
 
 /// Shows how numbers are spread, and judges it.
 enum Histogram {
-    /// What is wrong with the first waits after a loss; nil where they are spread evenly from zero to the bound.
-    static func waits(_ waits: [Duration], bound: Duration) -> String? {
-        let parts = waits.map { $0 / bound }.sorted()
-        print("\nthe first wait of each client, of at most \(bound.formatted())")
-        show(parts, upTo: 1, unit: bound / .seconds(1))
+    /// What is wrong with the first waits after a loss; nil where they are spread evenly from zero to their bound.
+    static func waits(_ waits: [Double]) -> String? {
+        let parts = waits.sorted()
+        print("\nthe first wait of each client, as a part of its bound")
+        show(parts)
         guard !parts.isEmpty else { return "no client was asked how long to wait" }
         let count = Double(parts.count)
         let distance =
@@ -23,19 +23,19 @@ enum Histogram {
     static func arrivals(_ times: [Double]) -> String? {
         let last = times.max() ?? 0
         print("\nwhen the clients came back, in seconds since the server did")
-        let busiest = show(times.map { last > 0 ? $0 / last : 0 }, upTo: 1, unit: last)
+        let busiest = show(times, upTo: last)
         return busiest * 10 <= times.count * 4 ? nil : "the reconnects are bunched: \(busiest) of \(times.count)"
     }
 
     /// Prints ten rows, and gives the longest one's count.
     @discardableResult
-    private static func show(_ parts: [Double], upTo end: Double, unit: Double) -> Int {
+    private static func show(_ values: [Double], upTo end: Double = 1) -> Int {
         let rows = 10
         var counts = [Int](repeating: 0, count: rows)
-        for part in parts where part >= 0 { counts[min(Int(part / end * Double(rows)), rows - 1)] += 1 }
+        for value in values where value >= 0 && end > 0 { counts[min(Int(value / end * Double(rows)), rows - 1)] += 1 }
         let most = max(counts.max() ?? 0, 1)
         for (row, count) in counts.enumerated() {
-            let from = String(format: "%7.2f s", Double(row) / Double(rows) * end * unit)
+            let from = String(format: "%7.2f", Double(row) / Double(rows) * end)
             print(
                 "  from \(from)  \(String(format: "%5d", count))  \(String(repeating: "#", count: count * 50 / most))"
             )

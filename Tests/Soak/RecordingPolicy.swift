@@ -1,20 +1,28 @@
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// Another policy, whose first answer is kept.
+/// Exponential waits, the first of which is kept as a part of its bound: how far that has grown depends on what became of
+/// the attempts before.
 final class RecordingPolicy: RetryPolicy {
-    private let policy: any RetryPolicy
-    private let kept = NIOLockedValueBox<Duration?>(nil)
+    private let base: Duration
+    private let cap: Duration
+    private let kept = NIOLockedValueBox<Double?>(nil)
 
-    init(_ policy: any RetryPolicy) { self.policy = policy }
+    init(base: Duration, cap: Duration) {
+        self.base = base
+        self.cap = cap
+    }
 
-    var first: Duration? { kept.withLockedValue { $0 } }
+    /// From 0 to 1.
+    var first: Double? { kept.withLockedValue { $0 } }
 
     func forget() { kept.withLockedValue { $0 = nil } }
 
     func delay(for context: RetryContext) -> Duration? {
-        let delay = policy.delay(for: context)
-        kept.withLockedValue { if $0 == nil { $0 = delay } }
+        let policy = ExponentialRetryPolicy(base: base, cap: cap)
+        guard let delay = policy.delay(for: context) else { return nil }
+        let bound = (0..<min(context.retryCount, 60)).reduce(base) { bound, _ in min(bound * 2, cap) }
+        kept.withLockedValue { if $0 == nil { $0 = delay / bound } }
         return delay
     }
 }

@@ -29,7 +29,7 @@ struct DisturbedConnectionTests {
         arguments: [(1, PusherClientError.Code.protocolViolation, 1002), (7, .invalidText, 1007)]
     )
     func corrupted(interval: Int, code: PusherClientError.Code, closeCode: Int) async throws {
-        try await withRelay { server, relay, pusher in
+        try await withRelay(timeouts: .hasty) { server, relay, pusher in
             var channel = try await WatchedChannel("orders", of: pusher)
             var errors = pusher.errors.makeAsyncIterator()
             relay.fail(.toClient, with: .corrupted(every: interval))
@@ -50,7 +50,7 @@ struct DisturbedConnectionTests {
         arguments: [PusherTestRelay.Directions.toClient, .toServer]
     )
     func corruptedTLS(directions: PusherTestRelay.Directions) async throws {
-        try await withRelay(useTLS: true) { server, relay, pusher in
+        try await withRelay(useTLS: true, timeouts: .hasty) { server, relay, pusher in
             var channel = try await WatchedChannel("orders", of: pusher)
             var errors = pusher.errors.makeAsyncIterator()
             relay.fail(directions, with: .corrupted(every: 40))

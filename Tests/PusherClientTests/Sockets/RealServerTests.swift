@@ -68,7 +68,9 @@ struct RealServerTests {
 
     @Test("a server that is stopped and started again gets its client back")
     func restart() async throws {
-        let server = PusherTestServer()
+        var serverOptions = PusherTestServer.Options()
+        serverOptions.host = LoopbackAddress.ofRestartedServers
+        let server = PusherTestServer(options: serverOptions)
         try await server.start()
         let pusher = Pusher(server)
         let channel = pusher.subscribe("orders")
@@ -87,7 +89,9 @@ struct RealServerTests {
 
     @Test("nobody listens: the reason is told, and tried again")
     func nobodyListens() async throws {
-        let server = PusherTestServer()
+        var serverOptions = PusherTestServer.Options()
+        serverOptions.host = LoopbackAddress.ofAbsentServers
+        let server = PusherTestServer(options: serverOptions)
         try await server.start()
         await server.shutdown()
         let pusher = Pusher(server)

@@ -78,9 +78,10 @@ extension PusherClientOptions.Timeouts {
         return timeouts
     }
 
-    /// With little time for a pong, yet more than any machine takes to answer on loopback.
+    /// With little time for a pong, yet more than any machine takes to answer on loopback. An attempt that begins before
+    /// the fault is over can come to nothing, and is to be made again.
     static var alert: Self {
-        var timeouts = Self.patient
+        var timeouts = Self.hasty
         timeouts.pong = .seconds(2)
         return timeouts
     }
