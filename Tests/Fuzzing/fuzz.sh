@@ -138,9 +138,10 @@ keep() {
     turn() {
         rm -rf "$OUTPUT/kept"
         mkdir -p "$OUTPUT/kept" "$OUTPUT/inputs/$1"
-        FUZZ_TARGET=$1 "$FUZZER" -merge=1 -max_len="$3" -timeout=25 "$OUTPUT/kept" "$here/Corpus/$1" \
-            "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
-        echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) of $(find "$OUTPUT/inputs/$1" "$here/Corpus/$1" -type f | wc -l)"
+        # How often something is reached makes no difference here, or there would be thousands.
+        FUZZ_TARGET=$1 "$FUZZER" -set_cover_merge=1 -use_counters=0 -max_len="$3" -timeout=25 \
+            "$OUTPUT/kept" "$here/Corpus/$1" "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
+        echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) inputs"
         find "$OUTPUT/kept" -type f -exec cp {} "$here/Corpus/$1/" \;
     }
     each turn "${1:-}"
