@@ -5,13 +5,15 @@
 # fuzz.sh table                  prints what all runs so far have come to
 # fuzz.sh keep [TARGET]          puts the smallest inputs that reach all that was reached into the repository
 #
-# OUTPUT is the folder for inputs, findings, logs and counts; FUZZER the program, where it is not built here.
+# OUTPUT is the folder for inputs, findings, logs and counts; FUZZER the program, where it is not built here; SCRATCH the
+# build folder, which may be that of another optimized build: what the package depends on is the same in both.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 
 SWIFT=${SWIFT:-swift}
+SCRATCH=${SCRATCH:-.build-fuzzer}
 OUTPUT=${OUTPUT:-.build-fuzzer/output}
-FUZZER=${FUZZER:-.build-fuzzer/release/fuzzer}
+FUZZER=${FUZZER:-$SCRATCH/release/fuzzer}
 here=Tests/Fuzzing
 
 # How much of the time each target gets, and how long its inputs may become. The client is the deepest.
@@ -27,7 +29,7 @@ export ASAN_OPTIONS=detect_leaks=${LEAKS:-1}:malloc_context_size=2:quarantine_si
 
 build() {
     # shellcheck disable=SC2086
-    "$SWIFT" build ${FLAGS:-} -c release --product fuzzer --scratch-path .build-fuzzer
+    "$SWIFT" build ${FLAGS:-} -c release --product fuzzer --scratch-path "$SCRATCH"
 }
 
 # fuzz TARGET SECONDS LENGTH FOLDER...: false where something was found.
@@ -138,9 +140,10 @@ keep() {
     turn() {
         rm -rf "$OUTPUT/kept"
         mkdir -p "$OUTPUT/kept" "$OUTPUT/inputs/$1"
-        FUZZ_TARGET=$1 "$FUZZER" -merge=1 -max_len="$3" -timeout=25 "$OUTPUT/kept" "$here/Corpus/$1" \
-            "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
-        echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) of $(find "$OUTPUT/inputs/$1" "$here/Corpus/$1" -type f | wc -l)"
+        # How often something is reached makes no difference here, or there would be thousands.
+        FUZZ_TARGET=$1 "$FUZZER" -set_cover_merge=1 -use_counters=0 -max_len="$3" -timeout=25 \
+            "$OUTPUT/kept" "$here/Corpus/$1" "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
+        echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) inputs"
         find "$OUTPUT/kept" -type f -exec cp {} "$here/Corpus/$1/" \;
     }
     each turn "${1:-}"
@@ -152,5 +155,5 @@ run) run "${2:-60}" "${3:-}" ;;
 check) check ;;
 table) table ;;
 keep) keep "${2:-}" ;;
-*) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 2 ;;
+*) sed -n '2,10s/^# \{0,1\}//p' "$0" && exit 2 ;;
 esac

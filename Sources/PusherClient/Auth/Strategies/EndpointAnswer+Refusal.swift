@@ -42,11 +42,8 @@ extension EndpointAnswer {
     package static func retryDelay(_ text: String?, now: Date) -> Duration {
         guard let text = text?.trimmingCharacters(in: .whitespaces) else { return .zero }
         if let seconds = Int(text) { return .seconds(min(max(0, seconds), maximumRetryDelay)) }
-        let format = DateFormatter()
-        format.locale = Locale(identifier: "en_US_POSIX")
-        format.timeZone = TimeZone(secondsFromGMT: 0)
-        format.dateFormat = "EEE, dd MMM yyyy HH:mm:ss 'GMT'"
-        guard let date = format.date(from: text) else { return .zero }
-        return .seconds(min(max(0, date.timeIntervalSince(now).rounded(.up)), Double(maximumRetryDelay)))
+        guard let date = HTTPDate.secondsSince1970(text) else { return .zero }
+        let wait = Date(timeIntervalSince1970: Double(date)).timeIntervalSince(now).rounded(.up)
+        return .seconds(min(max(0, wait), Double(maximumRetryDelay)))
     }
 }
