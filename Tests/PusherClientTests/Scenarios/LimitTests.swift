@@ -243,6 +243,8 @@ struct ApplicationLimitTests {
         #expect(error?.kind == .tooManyChannels)
         #expect(pusher.connection.channels.channels.count == 2)
         #expect(pusher.connection.channels.find(name: name) == nil)
+        // The delegate is told on the event loop.
+        await world.run()
         #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.tooManyChannels])
         let work = try await world.complete {
             await pusher.withChannel(name) { channel in channel.name }

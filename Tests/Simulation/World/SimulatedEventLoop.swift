@@ -95,6 +95,16 @@ package final class SimulatedEventLoop: EventLoop {
         state.withLockedValue { $0.isInside = false }
     }
 
+    /// Nothing will be run any more.
+    func removeAll() {
+        let entries = state.withLockedValue { state in
+            defer { state.entries = [] }
+            return state.entries
+        }
+        // What they hold is let go outside the lock.
+        withExtendedLifetime(entries) {}
+    }
+
     /// Makes calls on the loop.
     func inside<Result>(_ body: () -> Result) -> Result {
         state.withLockedValue { $0.isInside = true }

@@ -145,6 +145,16 @@ final class SimulatedNetwork: Sendable {
 
     var openCount: Int { state.withLockedValue { $0.openCount } }
 
+    /// The network goes, and the connections with it, which know it.
+    func dismantle() {
+        heal()
+        let connections = state.withLockedValue { state in
+            defer { state.connections = [] }
+            return state.connections
+        }
+        withExtendedLifetime(connections) {}
+    }
+
     /// Everything is in order from now on. What is silent remains so.
     func heal() {
         let connections = state.withLockedValue { state in

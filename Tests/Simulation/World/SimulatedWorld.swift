@@ -173,12 +173,17 @@ final class SimulatedWorld {
 }
 
 extension SimulatedWorld {
-    /// Ends what a failed run has left, so that nothing of it is kept.
+    /// Ends what a run has left of the world: whoever is in it knows the others, and would be kept.
     func abandon() {
         application.dropClient()
         for member in members { member.leave() }
         members = []
-        defer { network.heal() }
+        network.heal()
+        server.server.dropConnections()
+        defer {
+            network.dismantle()
+            loop.removeAll()
+        }
         var steps = 0
         while steps < 100_000, let next = loop.nextDeadline {
             steps += 1
