@@ -7,7 +7,7 @@ struct DocumentedExampleTests {
 
     @Test(
         "each one stands, line by line, in a program that is compiled and run here",
-        arguments: [("Production", 14), ("Observing", 3)]
+        arguments: [("Production", 14), ("ObservingAClient", 3)]
     )
     func examples(name: String, count: Int) throws {
         let package = Self.tests.deletingLastPathComponent().deletingLastPathComponent()

@@ -5,7 +5,7 @@
     /// Part of the trait `Metrics`.
     extension Pusher {
         /// Tells swift-metrics what the ``statistics`` count, from now on and with all that was counted before: see
-        /// <doc:Observing> for the names.
+        /// <doc:ObservingAClient> for the names.
         ///
         /// It is told what has changed after each piece of work on the client's event loop, for example all messages of
         /// one read: the factory's counters, meters and timers are called there, and must not block. Calling this again
