@@ -46,6 +46,16 @@ struct ScriptWriter {
             // A closing handshake that nothing comes into is soon over.
             let isHasty = action == .disconnect ? !generator.oneIn(3) : generator.oneIn(4)
             actions.append(PlannedAction(action, isOnLoop: generator.oneIn(4), settles: !isHasty))
+            // A channel that is given up before the server has answered.
+            if case .subscribe(let name) = action, generator.oneIn(8) {
+                actions[actions.count - 1].settles = false
+                actions.append(PlannedAction(.unsubscribe(name)))
+            }
+            // A loss, and a call that knows nothing of it yet.
+            if action.losesConnection, generator.oneIn(4) {
+                actions[actions.count - 1].settles = false
+                actions.append(PlannedAction(draw([.reconnectNow, .switchEndpoint, .disconnect])))
+            }
             // A client that is left disconnected meets little.
             if action.endsConnection, generator.oneIn(2) {
                 if generator.oneIn(2) { actions.append(PlannedAction(.advance(milliseconds: 2_500))) }
@@ -151,6 +161,13 @@ struct ScriptWriter {
 }
 
 extension Action {
+    fileprivate var losesConnection: Bool {
+        switch self {
+        case .cut, .close, .dropConnections: true
+        default: false
+        }
+    }
+
     fileprivate var endsConnection: Bool {
         switch self {
         case .disconnect, .dropClient, .await(.disconnected): true
@@ -169,7 +186,7 @@ extension ScriptWriter {
         case .keys: generator.oneIn(2) ? .rotateKey : .publishUnreadable(encryptedChannel())
         case .authorizationFaults: draw([authorizationFault(), authorizationFault(), signInFault()])
         case .subscriptionFaults: .failSubscriptions(channel(), subscriptionFault())
-        case .serverFaults: .failConnections(connectionFault(), count: draw([1, 1, 3]))
+        case .serverFaults: .failConnections(connectionFault(), count: draw([1, 1, 3, 200]))
         case .silence:
             draw([.goSilent, .speakAgain, .speakAgain, .delayMessages(milliseconds: draw([0, 0, 500, 8_000]))])
         case .pings: draw([.ping, .webSocketPing, .announceActivityTimeout(seconds: draw([nil, 1, 10, 120]))])
