@@ -92,7 +92,7 @@ extension JSONValue: Codable {
         } else if let value = try? container.decode(Bool.self) {
             self = .bool(value)
         } else if let value = try? container.decode(Int.self) {
-            self = .integer(value)
+            self = try Self.isExact(value, in: container) ? .integer(value) : .number(container.decode(Double.self))
         } else if let value = try? container.decode(Double.self) {
             self = .number(value)
         } else if let value = try? container.decode(String.self) {
@@ -102,6 +102,13 @@ extension JSONValue: Codable {
         } else {
             self = .object(try container.decode([String: JSONValue].self))
         }
+    }
+
+    /// Whether nothing was lost: the decoder cuts the fraction off a number that is too large for a `Double` to hold it,
+    /// where an `Int` is asked for.
+    private static func isExact(_ value: Int, in container: any SingleValueDecodingContainer) throws -> Bool {
+        if value.magnitude <= 1 << 53 { return true }
+        return try Double(value) == container.decode(Double.self)
     }
 
     package func encode(to encoder: any Encoder) throws {

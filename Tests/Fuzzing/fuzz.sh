@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # fuzz.sh build                  builds the fuzzer
 # fuzz.sh run SECONDS [TARGET]   gives it so much time, shared by all targets in turns, or for one; prints a table
-# fuzz.sh check                  gives each target a few seconds, from the inputs in the repository only
+# fuzz.sh check                  tries so many inputs of each target, the same each time for the same program
 # fuzz.sh table                  prints what all runs so far have come to
 # fuzz.sh keep [TARGET]          puts the smallest inputs that reach all that was reached into the repository
 #
@@ -16,10 +16,12 @@ OUTPUT=${OUTPUT:-.build-fuzzer/output}
 FUZZER=${FUZZER:-$SCRATCH/release/fuzzer}
 here=Tests/Fuzzing
 
-# How much of the time each target gets, and how long its inputs may become. The client is the deepest.
+# How much of the time each target gets, how long its inputs may become, and how many a check tries. The client is the
+# deepest.
 targets=(
-    "utf8 1 256" "upgrade 2 1024" "frames 3 1024" "envelope 4 1024" "json 2 512" "presence 3 2048"
-    "encryption 2 512" "authorization 2 1024" "redirect 1 256" "client 12 4096"
+    "utf8 1 256 100000" "upgrade 2 1024 5000" "frames 3 1024 60000" "envelope 4 1024 300000" "json 2 512 180000"
+    "presence 3 2048 120000" "encryption 2 512 100000" "authorization 2 1024 6000" "redirect 1 256 80000"
+    "client 12 4096 2500"
 )
 
 export PUSHER_FUZZING=1
@@ -32,19 +34,19 @@ build() {
     "$SWIFT" build ${FLAGS:-} -c release --product fuzzer --scratch-path "$SCRATCH"
 }
 
-# fuzz TARGET SECONDS LENGTH FOLDER...: false where something was found.
+# fuzz TARGET LENGTH LIMIT...: false where something was found.
 fuzz() {
-    local target=$1 seconds=$2 length=$3 log status=0 cpu
-    shift 3
+    local target=$1 length=$2 log status=0 cpu
+    shift 2
     log=$OUTPUT/logs/$target.log
-    mkdir -p "$OUTPUT/logs" "$OUTPUT/findings/$target"
+    mkdir -p "$OUTPUT/logs" "$OUTPUT/findings/$target" "$OUTPUT/inputs/$target"
     local dictionary=()
     [ ! -f "$here/Dictionaries/$target.dict" ] || dictionary=("-dict=$here/Dictionaries/$target.dict")
     local TIMEFORMAT='%U %S'
     {
-        time FUZZ_TARGET=$target "$FUZZER" "$@" "$here/Corpus/$target" "${dictionary[@]}" \
-            -max_total_time="$seconds" -max_len="$length" -timeout=25 -rss_limit_mb=1500 -malloc_limit_mb=256 \
-            -print_final_stats=1 -reload=0 -artifact_prefix="$OUTPUT/findings/$target/" >"$log" 2>&1
+        time FUZZ_TARGET=$target "$FUZZER" "$OUTPUT/inputs/$target" "$here/Corpus/$target" "${dictionary[@]}" \
+            "$@" -max_len="$length" -timeout=25 -rss_limit_mb=1500 -malloc_limit_mb=256 -print_final_stats=1 \
+            -reload=0 -artifact_prefix="$OUTPUT/findings/$target/" >"$log" 2>&1
     } 2>"$OUTPUT/logs/$target.time" || status=$?
     cpu=$(awk '{ print $1 + $2 }' "$OUTPUT/logs/$target.time")
     count "$target" "$cpu" "$log" >>"$OUTPUT/runs.tsv"
@@ -93,14 +95,14 @@ table() {
 
 findings() { find "$OUTPUT/findings/$1" -type f ! -name '*.log' 2>/dev/null | wc -l; }
 
-# each COMMAND [TARGET]: the command with name, share and length of each target, or of one.
+# each COMMAND [TARGET]: the command with name, share, length and number of each target, or of one.
 each() {
-    local command=$1 only=${2:-} line name share length known=""
+    local command=$1 only=${2:-} line name share length number known=""
     for line in "${targets[@]}"; do
-        read -r name share length <<<"$line"
+        read -r name share length number <<<"$line"
         [ -z "$only" ] || [ "$only" = "$name" ] || continue
         known=yes
-        "$command" "$name" "$share" "$length"
+        "$command" "$name" "$share" "$length" "$number"
     done
     [ -n "$known" ] || { echo "There is no target '$only'." >&2; exit 2; }
 }
@@ -114,8 +116,7 @@ run() {
         local seconds=$(($2 * 60)) left=$((end - $(date +%s)))
         [ -z "$only" ] || seconds=$((seconds < 900 ? 900 : seconds))
         [ $left -gt 0 ] || return 0
-        mkdir -p "$OUTPUT/inputs/$1"
-        fuzz "$1" $((seconds < left ? seconds : left)) "$3" "$OUTPUT/inputs/$1" || status=1
+        fuzz "$1" "$3" -max_total_time=$((seconds < left ? seconds : left)) || status=1
     }
     while [ "$(date +%s)" -lt $end ]; do each turn "$only"; done
     table
@@ -127,10 +128,8 @@ check() {
     OUTPUT=.build-fuzzer/check
     rm -rf "$OUTPUT"
     mkdir -p "$OUTPUT"
-    turn() {
-        mkdir -p "$OUTPUT/inputs/$1"
-        fuzz "$1" $(($2 < 3 ? 4 : $2 + 2)) "$3" "$OUTPUT/inputs/$1" || status=1
-    }
+    # What fails here is to be what a change has broken. Inputs that nobody has thought of are for "run" to find.
+    turn() { fuzz "$1" "$3" -seed=1 -runs="$4" || status=1; }
     each turn
     table
     return $status

@@ -25,6 +25,19 @@ struct JSONValueTests {
     }
 
     @Test(
+        "A fraction is not cut off, however large the number is",
+        arguments: ["1.5", "9007199254740993.5", "9223368547758085.5", "-9223368547758085.5"]
+    )
+    func fractions(text: String) {
+        #expect(JSONValue(parsing: text)?.double == Double(text))
+    }
+
+    @Test("Whole numbers keep every digit", arguments: [1 << 53, 1 << 53 + 1, 9_223_368_547_758_085, Int.max, Int.min])
+    func digits(number: Int) {
+        #expect(JSONValue(parsing: "\(number)") == .integer(number))
+    }
+
+    @Test(
         "Identifiers are strings or numbers",
         arguments: [
             (#""u1""#, "u1"), ("10", "10"), ("10.0", "10"), ("1.5", "1.5"), ("null", nil), ("[]", nil), ("true", nil),
