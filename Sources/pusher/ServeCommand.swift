@@ -49,7 +49,19 @@ struct ServeCommand: AsyncParsableCommand {
     func validate() throws {
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
         guard activityTimeout > 0 else { throw ValidationError("--activity-timeout takes a number of seconds.") }
-        guard !key.isEmpty, !key.contains("/") else { throw ValidationError("--key takes a part of a URL's path.") }
+        guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
+            throw ValidationError("--key takes a part of a URL's path: letters, digits, and -._~.")
+        }
+    }
+
+    /// Whether it stands in a path as it is (RFC 3986, 2.3).
+    private static func isUnreserved(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "0")...UInt8(ascii: "9"):
+            true
+        default: "-._~".utf8.contains(byte)
+        }
     }
 
     func run() async throws {

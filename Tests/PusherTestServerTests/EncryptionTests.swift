@@ -22,6 +22,10 @@ struct EncryptionTests {
         /// What a client that is subscribed to the channels has received since `body` was called.
         func messages(on channels: [String], _ body: () throws -> Void) throws -> [Envelope] {
             let link = network.open(Request(target: "/app/app-key"), on: loop) { _ in }
+            defer {
+                link.abort()
+                loop.run()
+            }
             loop.run()
             for channel in channels {
                 let signed = server.authorization(forSocket: "7.1", channel: channel)

@@ -21,6 +21,12 @@ struct InMemoryTests {
             inbox = NIOLoopBoundBox([], eventLoop: loop)
         }
 
+        deinit {
+            // Server, links and timers would keep each other.
+            server.server.dropConnections()
+            try? loop.syncShutdownGracefully()
+        }
+
         func open(_ target: String = "/app/app-key") -> InMemoryLink {
             let inbox = self.inbox
             return server.open(Request(target: target), on: loop) { event in inbox.value.append(event) }
@@ -150,8 +156,10 @@ struct InMemoryTests {
     func upgradeFaults() {
         let setup = Setup()
         setup.server.server.failConnections(1, with: .refused(status: 503))
-        _ = setup.open()
+        weak let refused = setup.open()
         #expect(setup.events() == [.refused(status: 503)])
+        #expect(setup.server.server.records.last?.event == .connectionEnded)
+        #expect(refused == nil)
         setup.server.server.failConnections(1, with: .stalled)
         _ = setup.open()
         #expect(setup.events(after: .hours(1)).isEmpty)

@@ -75,6 +75,39 @@ struct RelayTests {
         }
     }
 
+    @Test("what is trickled keeps its pace however often it is written, and begins when what was delayed is due")
+    func pace() async throws {
+        try await withRelay { relay, client, server in
+            let clock = ContinuousClock()
+            let start = clock.now
+            relay.fail(.toServer, with: .delayed(.milliseconds(200)))
+            client.write("0")
+            try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 1 }
+            relay.fail(.toServer, with: .trickled(every: .milliseconds(100)))
+            for count in 2...6 {
+                client.write("1")
+                try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == count }
+            }
+            #expect(await server.read(1) == Array("0".utf8))
+            #expect(clock.now - start >= .milliseconds(200))
+            #expect(await server.read(5).count == 5)
+            #expect(clock.now - start >= .milliseconds(700))
+        }
+    }
+
+    @Test("what was held back before the silence still comes")
+    func delayedBeforeSwallowed() async throws {
+        try await withRelay { relay, client, server in
+            relay.fail(.toServer, with: .delayed(.milliseconds(50)))
+            client.write("heard")
+            try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 5 }
+            relay.fail(.toServer, with: .swallowed)
+            client.write("lost")
+            try await relay.nextConnection(timeout: .patience) { $0.swallowed == 4 }
+            #expect(await server.read(5) == Array("heard".utf8))
+        }
+    }
+
     @Test("each nth byte is changed, counted from the fault on")
     func corrupted() async throws {
         try await withRelay { relay, client, server in
@@ -124,7 +157,7 @@ struct RelayTests {
     func ends() async throws {
         try await ByteConnection.withListener { port, servers in
             var options = PusherTestRelay.Options(serverPort: port)
-            options.host = LoopbackAddress.ofRelays
+            options.host = LoopbackAddress.ofItsOwn()
             let relay = PusherTestRelay(options: options)
             try await relay.start()
             var incoming = servers.makeAsyncIterator()

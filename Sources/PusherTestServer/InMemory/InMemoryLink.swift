@@ -175,7 +175,12 @@ package final class InMemoryLink: Sendable {
 
 extension InMemoryLink: ServerLink {
     package func accept(subprotocol: String?) { toClient(.opened(subprotocol: subprotocol)) }
-    package func refuse(status: Int, body: String) { toClient(.refused(status: status)) }
+
+    package func refuse(status: Int, body: String) {
+        toClient(.refused(status: status))
+        // As on a socket, which the server closes behind its answer.
+        server.engine.eventLoop.execute { self.endServerSide() }
+    }
 
     package func send(_ frame: OutgoingFrame) {
         switch frame {

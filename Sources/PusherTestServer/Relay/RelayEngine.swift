@@ -19,6 +19,8 @@ final class RelayEngine: Sendable {
         var log: BoundedLog<PusherTestRelay.Connection>
         /// The open sockets of each connection: the client's, and the server's.
         var sockets: [Int: [any Channel]] = [:]
+        /// The connections to the server that are being made, each as long as it is not known whether there is one.
+        var connects: [Int: EventLoopFuture<Void>] = [:]
     }
 
     /// What happens to what goes one way, and how often that was changed.
@@ -60,11 +62,16 @@ final class RelayEngine: Sendable {
     }
 
     func beginShutdown() -> EventLoopFuture<Void> {
-        stopListening().flatMap { [self] in
-            let sockets = state.withLockedValue { $0.sockets.values.flatMap(\.self) }
-            for socket in sockets { socket.close(promise: nil) }
-            return EventLoopFuture.andAllComplete(sockets.map(\.closeFuture), on: eventLoop)
-        }
+        stopListening().flatMap { self.endAll() }
+    }
+
+    /// A connection that was being made has a socket a little later only.
+    private func endAll() -> EventLoopFuture<Void> {
+        let (sockets, connects) = state.withLockedValue { ($0.sockets.values.flatMap(\.self), $0.connects.values) }
+        guard !sockets.isEmpty || !connects.isEmpty else { return eventLoop.makeSucceededVoidFuture() }
+        for socket in sockets { socket.close(promise: nil) }
+        return EventLoopFuture.andAllComplete(sockets.map(\.closeFuture) + connects, on: eventLoop)
+            .flatMap { self.endAll() }
     }
 
     /// Each change follows the one that was asked for before it.
@@ -122,6 +129,8 @@ final class RelayEngine: Sendable {
 
     private func connect(_ client: any Channel, _ serverSide: RelayHandler, id: Int) {
         let bound = NIOLoopBound(serverSide, eventLoop: eventLoop)
+        let isDecided = eventLoop.makePromise(of: Void.self)
+        state.withLockedValue { $0.connects[id] = isDecided.futureResult }
         ClientBootstrap(group: eventLoop)
             .connectTimeout(Self.connectTimeout)
             .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -134,6 +143,8 @@ final class RelayEngine: Sendable {
             }
             .connect(host: options.serverHost, port: options.serverPort)
             .whenComplete { result in
+                self.state.withLockedValue { $0.connects[id] = nil }
+                defer { isDecided.succeed() }
                 switch result {
                 // The server refused the relay: the nearest to it is to end the client's connection.
                 case .failure: client.close(promise: nil)

@@ -17,8 +17,8 @@ extension PusherTestRelay {
 
     /// What happens to the bytes that go one way.
     public enum StreamFault: Hashable, Sendable {
-        /// They are read and thrown away, and so is the end of the connection: neither side hears of the other, and
-        /// each takes the connection for open. Both ways together are a half-open connection, as a dead router leaves
+        /// They are read and thrown away, and the end of the connection is kept back: neither side hears of the other,
+        /// and each takes the connection for open. Both ways together are a half-open connection, as a dead router leaves
         /// it.
         case swallowed
         /// They are not read: they stay with the sender, which cannot write any more once the system's buffers are
@@ -36,7 +36,8 @@ extension PusherTestRelay {
 
     /// What happens to a new connection in place of being relayed.
     public enum ConnectionFault: Hashable, Sendable {
-        /// It is accepted, and ended at once (FIN).
+        /// It is accepted, and ended at once (FIN; where the client has sent something by then, the system says RST as
+        /// well).
         case closed
         /// It is accepted, and reset at once (RST).
         case reset
@@ -49,8 +50,8 @@ extension PusherTestRelay {
     /// Does this to what goes that way, on connections that stand and on those to come, until
     /// ``passOn(_:)`` or another fault for that way.
     ///
-    /// What a fault has held back by then still goes on before what comes after it: delayed bytes when they are due.
-    /// What was swallowed is lost.
+    /// What another fault has held back by then still goes on before what comes after it, also where that is
+    /// ``StreamFault/swallowed``: delayed bytes when they are due. What was swallowed is lost.
     /// - Parameters:
     ///   - directions: the ways. Default: both.
     ///   - fault: what happens to the bytes.
@@ -77,7 +78,8 @@ extension PusherTestRelay {
     /// Ends what ``failConnections(_:with:)`` began.
     public func acceptConnections() { engine.acceptConnections() }
 
-    /// Ends all connections on both sides in an orderly way (FIN), without waiting for what is under way on them.
+    /// Ends all connections on both sides in an orderly way (FIN), without waiting for what is under way on them. To a
+    /// side that has sent what the relay had not read yet, or goes on sending, the system says RST as well.
     public func dropConnections() { engine.endConnections(byReset: false) }
 
     /// Resets all connections on both sides (RST), as a system does whose process has died.

@@ -19,6 +19,8 @@ final class RelayHandler: ChannelDuplexHandler {
     private var waiting: [(bytes: ByteBuffer, due: NIODeadline)] = []
     private var waitingBytes = 0
     private var timer: Scheduled<Void>?
+    /// When another byte may go on, of those that go one by one.
+    private var nextTrickle = NIODeadline.uptimeNanoseconds(0)
     private var isReadHeld = false
     private var hasEnded = false
     /// Bytes since the fault was set, for one that counts them; and which of the faults that is.
@@ -77,8 +79,9 @@ final class RelayHandler: ChannelDuplexHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         var bytes = Self.unwrapInboundIn(data)
-        note(bytes)
+        // Before the record has the bytes: whoever sees them there sets faults for those that come after.
         let setting = engine.setting(direction)
+        note(bytes)
         if counted.changes != setting.changes { counted = (0, setting.changes) }
         switch setting.fault {
         case .swallowed?: swallow(bytes.readableBytes)
@@ -134,18 +137,16 @@ final class RelayHandler: ChannelDuplexHandler {
         while let first = waiting.first {
             switch fault {
             case .held?: return
-            case .swallowed?:
-                swallow(waitingBytes)
-                waiting = []
-                waitingBytes = 0
             case .trickled(let interval)?:
                 guard other?.context?.channel.isWritable != false else { return }
+                let due = max(first.due, nextTrickle)
+                guard due <= .now() else { return passOn(at: due) }
+                nextTrickle = .now() + TimeAmount(interval)
                 handOn(waiting[0].bytes.readSlice(length: 1))
                 if waiting[0].bytes.readableBytes == 0 { waiting.removeFirst() }
                 other?.context?.flush()
-                if !waiting.isEmpty { return passOn(at: .now() + TimeAmount(interval)) }
-            case .delayed?, .corrupted?, nil:
-                // With a fault or without: what was delayed comes when it is due.
+            case .swallowed?, .delayed?, .corrupted?, nil:
+                // With a fault or without: what was read before comes, and what was delayed when it is due.
                 guard first.due <= .now() else {
                     other?.context?.flush()
                     return passOn(at: first.due)
