@@ -3,8 +3,8 @@ import Foundation
 import Logging
 import PusherClient
 
-/// Two clients, one of which says something to the other all the time. `run.sh` reads what they print while it takes the
-/// network away from them.
+/// Two clients that talk to each other all the time. `run.sh` reads what they print while it takes the network away from
+/// them.
 @main
 struct NetworkCheck: AsyncParsableCommand {
     static let configuration = CommandConfiguration(commandName: "network-check")
@@ -15,20 +15,21 @@ struct NetworkCheck: AsyncParsableCommand {
     @Option var secret = "app-secret"
 
     func run() async throws {
-        let (talker, listener) = (makeClient(), makeClient())
-        let (spoken, heard) = (talker.subscribe("private-check"), listener.subscribe("private-check"))
-        let (said, statuses) = (heard.events(named: "client-said"), (talker.statuses, listener.statuses))
-        talker.connect()
-        listener.connect()
+        let clients = ["first", "second"].map { (name: $0, pusher: makeClient()) }
         await withTaskGroup(of: Void.self) { group in
-            group.addTask { await report("talker", statuses.0) }
-            group.addTask { await report("listener", statuses.1) }
-            group.addTask { for await event in said { printLine("heard \(event.data ?? "")") } }
-            group.addTask {
-                for number in 1... {
-                    // What is said without a connection is not heard, and said again with the next number.
-                    try? await spoken.send("client-said", data: number)
-                    try? await Task.sleep(for: .milliseconds(200))
+            for (name, pusher) in clients {
+                let channel = pusher.subscribe("private-check")
+                let (said, statuses) = (channel.events(named: "client-said"), pusher.statuses)
+                pusher.connect()
+                group.addTask { await report(name, statuses) }
+                group.addTask { for await event in said { printLine("\(name) heard \(event.data ?? "")") } }
+                group.addTask {
+                    for number in 1... {
+                        // What is said without a connection is not heard, and said again with the next number.
+                        try? await channel.send("client-said", data: number)
+                        // The pace, and not a wait for anything.
+                        try? await Task.sleep(for: .milliseconds(200))
+                    }
                 }
             }
         }

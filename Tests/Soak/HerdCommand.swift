@@ -13,7 +13,7 @@ struct HerdCommand: AsyncParsableCommand {
             The clients are in this process, and so is the server, which ends as if it were killed, and comes back on its \
             port after a while. The waits that the retry policy drew after the loss are held against an even \
             distribution (Kolmogorov and Smirnov), and no tenth of the time in which the clients come back may have more \
-            than four tenths of them.
+            than four tenths of them, where they are \(Histogram.judgedArrivals) and more.
             """
     )
 
@@ -26,14 +26,19 @@ struct HerdCommand: AsyncParsableCommand {
     @Option(help: "How long there is no server, in milliseconds.")
     var outage = 3_000
 
+    @Option(help: "How long one step may take, in seconds: who is stuck has failed.")
+    var patience = 280
+
     func validate() throws {
-        guard clients > 0, base > 0, outage > 0 else { throw ValidationError("The numbers have to be above 0.") }
+        let isSensible = clients > 0 && base > 0 && outage > 0 && patience > 0
+        guard isSensible else { throw ValidationError("The numbers have to be above 0.") }
     }
 
     func run() async throws {
         OpenFiles.raiseLimit()
+        let hangGuard = HangGuard(patience: .seconds(patience), "the server's start")
         var options = PusherTestServer.Options()
-        options.host = LoopbackAddress.ofServers
+        options.host = LoopbackAddress.ofItsOwn()
         let server = PusherTestServer(options: options)
         try await server.start()
         let base = Duration.milliseconds(base)
@@ -49,18 +54,27 @@ struct HerdCommand: AsyncParsableCommand {
         }
         for client in herd { client.pusher.connect() }
         var socketIDs: [String?] = []
-        for client in herd { socketIDs.append(try await client.waitForRecovery(from: nil)) }
+        for (index, client) in herd.enumerated() {
+            hangGuard.begin("the first connection of client \(index)")
+            socketIDs.append(try await client.waitForRecovery(from: nil))
+        }
         // What the first connections had to wait for is not what is asked here.
         for policy in policies { policy.forget() }
 
+        hangGuard.begin("the outage")
         await server.shutdown()
+        // The length of the outage, and not a wait for anything.
         try await Task.sleep(for: .milliseconds(outage))
         let arrivals = Arrivals(server)
         let back = ContinuousClock.now
         try await server.start()
         let watch = Task { await arrivals.watch(since: back, count: clients) }
-        for (client, socketID) in zip(herd, socketIDs) { _ = try await client.waitForRecovery(from: socketID) }
+        for (index, client) in herd.enumerated() {
+            hangGuard.begin("the recovery of client \(index)")
+            _ = try await client.waitForRecovery(from: socketIDs[index])
+        }
         let recovered = ContinuousClock.now - back
+        hangGuard.begin("the arrivals, as the server has recorded them")
         let times = await watch.value
         guard server.subscriptionCount(of: "news") == clients else { throw ExitMessage("not all are subscribed") }
         for index in 0..<clients where server.subscriptionCount(of: "private-client-\(index)") != 1 {
@@ -69,6 +83,7 @@ struct HerdCommand: AsyncParsableCommand {
         print("all \(clients) clients are back, with all channels, \(recovered.formatted()) after the server")
         let first = policies.compactMap(\.first)
         let fault = Histogram.waits(first) ?? Histogram.arrivals(times)
+        hangGuard.begin("the server's end")
         for client in herd { client.pusher.disconnect() }
         await server.shutdown()
         if let fault { throw ExitMessage(fault) }
