@@ -152,6 +152,17 @@ let package = Package(
             swiftSettings: settings
         ),
         .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        // What the worlds of virtual time have in common: those of the tests, of the simulation and of the fuzzer.
+        .target(
+            name: "ClientTestSupport",
+            dependencies: [
+                "PusherClient",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            path: "Tests/ClientTestSupport",
+            swiftSettings: settings
+        ),
         .target(
             name: "EnvelopeCorpus",
             dependencies: ["PusherProtocol", "TestSupport"],
@@ -169,7 +180,9 @@ let package = Package(
         .target(
             name: "Simulation",
             dependencies: [
+                "ClientTestSupport",
                 "PusherClient",
+                "PusherEncryption",
                 "PusherProtocol",
                 "PusherTestServer",
                 "TestSupport",
@@ -193,9 +206,11 @@ let package = Package(
         .executableTarget(
             name: "fuzzer",
             dependencies: [
+                "ClientTestSupport",
                 "PusherProtocol",
                 "PusherEncryption",
                 "PusherClient",
+                "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
@@ -228,7 +243,7 @@ let package = Package(
             swiftSettings: settings
         ),
         // Runs the fuzzer that was built beside it.
-        .testTarget(name: "FuzzingTests", swiftSettings: settings),
+        .testTarget(name: "FuzzingTests", dependencies: ["TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "PusherEncryptionTests",
             dependencies: [
@@ -284,6 +299,7 @@ let package = Package(
         .testTarget(
             name: "PusherClientTests",
             dependencies: [
+                "ClientTestSupport",
                 "PusherClient",
                 "PusherProtocol",
                 "Simulation",

@@ -11,8 +11,9 @@ extension Pusher {
     /// channel: a trailing closure is `onMemberAdded`.
     ///
     /// A channel stays until it is unsubscribed. Beyond ``PusherClientOptions/Limits-swift.struct/channels`` of them
-    /// nothing is subscribed: the channel that is returned stays empty, its sequences end at once, and its
-    /// ``PusherChannel/subscribed()`` throws.
+    /// nothing is subscribed: the channel that is returned stays empty, its sequences end at once, nothing that is bound
+    /// to it is called, and its ``PusherChannel/subscribed()`` throws. The delegate is told, and what is bound to the
+    /// client.
     ///
     /// - Parameters:
     ///   - channelName: The channel. Its prefix says of what kind it is: `private-`, `private-encrypted-`, `presence-`,
@@ -64,7 +65,7 @@ extension Pusher {
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
     ///
     /// Where the name is not that of a presence channel nothing is subscribed: the channel that is returned stays
-    /// empty, and its ``PusherChannel/subscribed()`` throws.
+    /// empty, nothing that is bound to it is called, and its ``PusherChannel/subscribed()`` throws.
     @preconcurrency @discardableResult
     public func subscribeToPresenceChannel(
         channelName: String,

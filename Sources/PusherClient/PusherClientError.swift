@@ -142,7 +142,7 @@ extension PusherClientError.Code {
 
     /// As many callbacks are bound as ``PusherClientOptions/Limits-swift.struct/bindings`` allows.
     public static let tooManyBindings = Self(rawValue: "tooManyBindings")
-    /// A consumer was too slow, and events were dropped.
+    /// A consumer was too slow, and events, other elements of a sequence, or callbacks were dropped.
     public static let eventsDropped = Self(rawValue: "eventsDropped")
 }
 

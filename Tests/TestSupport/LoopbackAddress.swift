@@ -1,14 +1,10 @@
-/// Addresses of this machine at which nobody else listens, so that a port which is given up is not taken by another
-/// test. Only Linux has more than one.
+/// Addresses of this machine for those who give up their port for a while: nobody else takes it meanwhile. Only Linux
+/// has more than one.
 package enum LoopbackAddress {
-    package static let ofRelays = only("127.77.0.21")
-    package static let ofServers = only("127.77.0.22")
-    package static let ofRestartedServers = only("127.77.0.23")
-    package static let ofAbsentServers = only("127.77.0.24")
-
-    private static func only(_ address: String) -> String {
+    /// One of eight million, so that no other test has it, nor one that runs in another process at the same time.
+    package static func ofItsOwn() -> String {
         #if os(Linux)
-            address
+            "127.\(Int.random(in: 128...254)).\(Int.random(in: 0...254)).\(Int.random(in: 1...254))"
         #else
             "127.0.0.1"
         #endif

@@ -21,66 +21,19 @@ package struct TestCertificates {
     package init(hosts: [String] = ["localhost"], addresses: [[UInt8]] = [[127, 0, 0, 1]], isExpired: Bool = false)
         throws
     {
-        let now = Date()
-        let day: TimeInterval = 86_400
-        let authorityKey = Certificate.PrivateKey(P256.Signing.PrivateKey())
-        let authorityName = try DistinguishedName { CommonName("Authority \(UUID().uuidString)") }
-        let authority = try Certificate(
-            version: .v3,
-            serialNumber: Certificate.SerialNumber(),
-            publicKey: authorityKey.publicKey,
-            notValidBefore: now - 30 * day,
-            notValidAfter: now + 30 * day,
-            issuer: authorityName,
-            subject: authorityName,
-            signatureAlgorithm: .ecdsaWithSHA256,
-            extensions: Certificate.Extensions {
-                Critical(BasicConstraints.isCertificateAuthority(maxPathLength: nil))
-                Critical(KeyUsage(keyCertSign: true))
-            },
-            issuerPrivateKey: authorityKey
-        )
-        let serverKey = P256.Signing.PrivateKey()
-        let names: [GeneralName] =
-            hosts.map { .dnsName($0) } + addresses.map { .ipAddress(ASN1OctetString(contentBytes: $0[...])) }
-        let server = try Certificate(
-            version: .v3,
-            serialNumber: Certificate.SerialNumber(),
-            publicKey: Certificate.PrivateKey(serverKey).publicKey,
-            notValidBefore: now - 20 * day,
-            notValidAfter: isExpired ? now - 10 * day : now + 20 * day,
-            issuer: authorityName,
-            subject: DistinguishedName { CommonName("server") },
-            signatureAlgorithm: .ecdsaWithSHA256,
-            extensions: Certificate.Extensions {
-                SubjectAlternativeNames(names)
-                try ExtendedKeyUsage([.serverAuth])
-            },
-            issuerPrivateKey: authorityKey
-        )
-        self.rootPEM = try authority.serializeAsPEM().pemString
-        self.serverPEM = try server.serializeAsPEM().pemString
-        self.serverKeyPEM = serverKey.pemRepresentation
-        let digest = Crypto.SHA256.hash(data: serverKey.publicKey.derRepresentation)
+        let authority = try Issuer("authority")
+        var server = CertificateRequest(key: P256.Signing.PrivateKey())
+        (server.hosts, server.addresses) = (hosts, addresses)
+        if isExpired { server.days = -20 ... -10 }
+        var client = CertificateRequest(key: P256.Signing.PrivateKey())
+        client.isForClients = true
+        self.rootPEM = try authority.certificate.serializeAsPEM().pemString
+        self.serverPEM = try authority.issue(server, for: "server")
+        self.serverKeyPEM = server.key.pemRepresentation
+        let digest = Crypto.SHA256.hash(data: server.key.publicKey.derRepresentation)
         self.serverPin = Data(digest).base64EncodedString()
-
-        let clientKey = P256.Signing.PrivateKey()
-        let client = try Certificate(
-            version: .v3,
-            serialNumber: Certificate.SerialNumber(),
-            publicKey: Certificate.PrivateKey(clientKey).publicKey,
-            notValidBefore: now - 20 * day,
-            notValidAfter: now + 20 * day,
-            issuer: authorityName,
-            subject: DistinguishedName { CommonName("client") },
-            signatureAlgorithm: .ecdsaWithSHA256,
-            extensions: Certificate.Extensions {
-                try ExtendedKeyUsage([.clientAuth])
-            },
-            issuerPrivateKey: authorityKey
-        )
-        self.clientPEM = try client.serializeAsPEM().pemString
-        self.clientKeyPEM = clientKey.pemRepresentation
+        self.clientPEM = try authority.issue(client, for: "client")
+        self.clientKeyPEM = client.key.pemRepresentation
     }
 
     /// For a server that shows the certificate.

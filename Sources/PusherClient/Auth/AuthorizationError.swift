@@ -50,10 +50,10 @@ public struct AuthorizationError: Error, Sendable {
     public var httpStatus: Int?
     /// The URL that was asked, without its query.
     public var url: String?
-    /// The header fields of the answer, but for those that may carry credentials: cookies, the places of redirects and
-    /// the like.
+    /// The header fields of the answer, but for those whose name says that they may carry credentials: cookies, tokens,
+    /// keys, the places of redirects and the like.
     public var httpHeaders: [String: String]
-    /// The body of a refusal, cut to 10,000 characters; nil for answers of 2xx, which may hold signatures.
+    /// The body of a refusal, cut to 10,000 bytes; nil for answers of 2xx, which may hold signatures.
     public var body: String?
     /// Whether asking again can help. Default: no.
     public var recovery: Recovery

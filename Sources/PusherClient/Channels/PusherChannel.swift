@@ -13,9 +13,8 @@ public class PusherChannel: @unchecked Sendable {
     // `@unchecked`, because the compiler checks final classes only, and PusherSwift's presence channel is a subclass.
     // Proof: every stored property is a `let`, of a type that is checked: a string, a struct of an integer, an optional
     // struct that is Sendable, and final classes that are Sendable by themselves (the engine, the registries, and a
-    // locked box of a Sendable struct). The
-    // class is not open, so no other module can subclass it; its subclasses are final, and prove the same of
-    // themselves.
+    // locked box of a Sendable struct). The class is not open, so no other module can subclass it; its subclasses are
+    // final, and prove the same of themselves.
     /// The channel's name.
     public let name: String
     let id: ChannelID

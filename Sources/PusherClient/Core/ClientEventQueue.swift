@@ -31,6 +31,8 @@ package struct ClientEventQueue: Hashable, Sendable {
     /// Those that the limit holds back, oldest first.
     private var ready: [Item] = []
     private var counts: [ChannelID: Int] = [:]
+    /// How many there are, of all channels.
+    package private(set) var count = 0
     /// How many of those that wait, from the first on, came back from a socket that had ended.
     private var returned: [ChannelID: Int] = [:]
     /// When the newest were sent on this connection, and on which channel; as many as the limit looks at.
@@ -41,8 +43,8 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     package var isEmpty: Bool { counts.isEmpty }
 
-    /// How many there are, of all channels.
-    package var count: Int { counts.values.reduce(0, +) }
+    /// Whether some would go out if the server's limit allowed it.
+    package var isHeldByLimit: Bool { !ready.isEmpty }
 
     package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
 
@@ -53,7 +55,7 @@ package struct ClientEventQueue: Hashable, Sendable {
     }
 
     package mutating func append(_ item: Item, isReady: Bool) {
-        counts[item.channel, default: 0] += 1
+        add(item)
         if isReady { ready.append(item) } else { waiting[item.channel, default: []].append(item) }
     }
 
@@ -94,14 +96,14 @@ package struct ClientEventQueue: Hashable, Sendable {
     package mutating func takeBack(_ item: Item) {
         let place = returned[item.channel, default: 0]
         returned[item.channel] = place + 1
-        counts[item.channel, default: 0] += 1
+        add(item)
         waiting[item.channel, default: []].insert(item, at: place)
     }
 
     /// The items of a channel that goes out of use.
     package mutating func remove(_ channel: ChannelID) -> [Item] {
         let items = items(of: channel)
-        counts[channel] = nil
+        count -= counts.removeValue(forKey: channel) ?? 0
         returned[channel] = nil
         waiting[channel] = nil
         if !items.isEmpty { ready.removeAll { $0.channel == channel } }
@@ -151,8 +153,14 @@ package struct ClientEventQueue: Hashable, Sendable {
         return awaited
     }
 
+    private mutating func add(_ item: Item) {
+        counts[item.channel, default: 0] += 1
+        count += 1
+    }
+
     private mutating func forget(_ item: Item) {
-        let count = (counts[item.channel] ?? 1) - 1
-        counts[item.channel] = count > 0 ? count : nil
+        guard let number = counts[item.channel] else { return }
+        counts[item.channel] = number > 1 ? number - 1 : nil
+        count -= 1
     }
 }

@@ -15,9 +15,11 @@ extension ClientStateMachine {
         }
         let all = members ?? []
         let list = subscription.roster?.fitting(all, configuration.members) ?? all
-        guard let difference = subscriptions.update(name, { $0.roster?.replace(with: list) }) ?? nil else { return }
+        let leavesOut = list.count < all.count
+        let replaced = subscriptions.update(name) { $0.roster?.replace(with: list, leavesOut: leavesOut) }
+        guard let difference = replaced ?? nil else { return }
         effects.append(.membersReplaced(subscription.id, list, difference))
-        if list.count < all.count {
+        if leavesOut {
             let what = "\(name) has \(all.count) members, of whom \(list.count) are kept"
             effects.append(.report(tooManyMembers(what, channel: name)))
         }
@@ -41,7 +43,10 @@ extension ClientStateMachine {
         case .leftOut(isFirst: true)?:
             let what = "somebody has come to \(name) who is not kept, nor will others be until there is room"
             effects.append(.report(tooManyMembers(what, channel: name)))
-        case .known?, .leftOut(isFirst: false)?, nil:
+        case .outgrown(isFirst: true)?:
+            let what = "a member of \(name) stays as before, for what is new of them has no room"
+            effects.append(.report(tooManyMembers(what, channel: name)))
+        case .known?, .leftOut(isFirst: false)?, .outgrown(isFirst: false)?, nil:
             break
         }
     }

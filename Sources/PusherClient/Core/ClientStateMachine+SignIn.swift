@@ -36,7 +36,9 @@ extension ClientStateMachine {
         guard signIn.isWanted else { return }
         endSignInWork(into: &effects)
         let waiters = signIn.takeWaiters()
+        let subscribedChannel = signIn.subscribedChannel
         signIn = SignInStateMachine()
+        signIn.subscribedChannel = subscribedChannel
         let error = PusherClientError(.signInFailed, "signOut() was called")
         for waiter in waiters { effects.append(.resume(waiter, .failed(error))) }
         endWaitingForSignIn(now: now, into: &effects)
@@ -101,7 +103,10 @@ extension ClientStateMachine {
         endSignInWork(into: &effects)
         signIn.phase = .signedIn(user)
         statistics.signIns.succeeded += 1
-        effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
+        if signIn.subscribedChannel != user.channelName {
+            signIn.subscribedChannel = user.channelName
+            effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
+        }
         effects.append(.signedIn(user, envelope))
         for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .done)) }
         endWaitingForSignIn(now: now, into: &effects)

@@ -45,7 +45,7 @@ extension ClientStateMachine {
 
     mutating func pinged(now: Instant) {
         statistics.pings.sent += 1
-        pingTimer.sent(now: now)
+        pingTimer.sent(now: now, patience: configuration.timeouts.pong)
     }
 
     mutating func ponged(now: Instant) {

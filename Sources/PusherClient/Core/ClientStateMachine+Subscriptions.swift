@@ -46,12 +46,13 @@ extension ClientStateMachine {
             beginSubscription(to: name, now: now, into: &effects)
             return SubscribeResult(id: subscription.id, isNew: isNew)
         }
-        guard subscriptions.count < configuration.channels else {
+        // One whose end waits for the server's answer takes no room that the application could free.
+        guard subscriptions.wantedCount < configuration.channels else {
             let error = SubscriptionError(
                 .tooManyChannels,
                 channelName: name,
                 """
-                \(name.quoted) is not subscribed: there are \(subscriptions.count) channels already, and limits.channels \
+                \(name.quoted) is not subscribed: there are \(subscriptions.wantedCount) channels already, and limits.channels \
                 allows no more; unsubscribe from those that are not needed any more
                 """
             )

@@ -33,7 +33,8 @@ extension ConnectionStateMachine {
         case .connected(let session):
             statistics.lost[reason, default: 0] += 1
             statistics.timeConnected += now - session.since
-            lostAt = now
+            // What the application ended itself is not recovered from.
+            if reason != .replaced { lostAt = now }
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break
         }
     }

@@ -6,16 +6,16 @@ package struct LivenessStateMachine: Hashable, Sendable {
         /// Frames keep coming, or the silence is still short. The timer is not set anew for each frame: when it fires
         /// it looks at how long the silence has lasted.
         case listening(timer: TimerID, lastActivity: Instant)
-        /// A ping was sent, and the answer may take so long.
-        case awaitingPong(timer: TimerID, timeout: Duration, wasSuspended: Bool)
+        /// A ping was sent, and the answer may take so long from then on.
+        case awaitingPong(timer: TimerID, since: Instant, timeout: Duration, wasSuspended: Bool)
     }
 
     /// What the owner has to do.
     package enum Verdict: Hashable, Sendable {
         case alive
         case sendPing
-        /// A ping was not answered for this time. Where the machine had been suspended before it, that is likely to be
-        /// why.
+        /// A ping was not answered for this time. Where the machine had been suspended before it or since, that is
+        /// likely to be why.
         case dead(after: Duration, wasSuspended: Bool)
     }
 
@@ -41,7 +41,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
     package mutating func stop(into effects: inout [Effect]) {
         switch state {
         case .stopped: break
-        case .listening(let timer, _), .awaitingPong(let timer, _, _): effects.append(.cancel(timer))
+        case .listening(let timer, _), .awaitingPong(let timer, _, _, _): effects.append(.cancel(timer))
         }
         state = .stopped
     }
@@ -52,7 +52,7 @@ package struct LivenessStateMachine: Hashable, Sendable {
         case .stopped: break
         case .listening(let timer, _):
             state = .listening(timer: timer, lastActivity: now)
-        case .awaitingPong(let timer, _, _):
+        case .awaitingPong(let timer, _, _, _):
             effects.append(.cancel(timer))
             listen(since: now, for: activityTimeout, into: &effects)
         }
@@ -63,12 +63,13 @@ package struct LivenessStateMachine: Hashable, Sendable {
         case .listening(id, let lastActivity):
             let silence = now - lastActivity
             guard silence < activityTimeout else {
-                awaitPong(for: pongTimeout, wasSuspended: isOverslept(silence), into: &effects)
+                awaitPong(for: pongTimeout, wasSuspended: isOverslept(silence), now: now, into: &effects)
                 return .sendPing
             }
             listen(since: lastActivity, for: activityTimeout - silence, into: &effects)
             return .alive
-        case .awaitingPong(id, let timeout, let wasSuspended):
+        case .awaitingPong(id, _, let timeout, _):
+            let wasSuspended = hasOverslept(now: now)
             state = .stopped
             return .dead(after: timeout, wasSuspended: wasSuspended)
         case .stopped, .listening, .awaitingPong:
@@ -83,16 +84,17 @@ package struct LivenessStateMachine: Hashable, Sendable {
             return .alive
         }
         effects.append(.cancel(timer))
-        awaitPong(for: pongTimeout, wasSuspended: isOverslept(now - lastActivity), into: &effects)
+        awaitPong(for: pongTimeout, wasSuspended: isOverslept(now - lastActivity), now: now, into: &effects)
         return .sendPing
     }
 
-    /// Whether the server has been silent for longer than it can have been while timers run: it would have been asked
-    /// for a ping.
+    /// Whether the server has been silent for longer than it can have been while timers run: it would have been sent a
+    /// ping, or been given up.
     package func hasOverslept(now: Instant) -> Bool {
         switch state {
         case .listening(_, let lastActivity): isOverslept(now - lastActivity)
-        case .awaitingPong(_, _, let wasSuspended): wasSuspended
+        case .awaitingPong(_, let since, let timeout, let wasSuspended):
+            wasSuspended || now - since >= timeout + Self.lateness
         case .stopped: false
         }
     }
@@ -108,9 +110,9 @@ package struct LivenessStateMachine: Hashable, Sendable {
         let wasSuspended = hasOverslept(now: now)
         switch state {
         case .stopped: return
-        case .listening(let timer, _), .awaitingPong(let timer, _, _): effects.append(.cancel(timer))
+        case .listening(let timer, _), .awaitingPong(let timer, _, _, _): effects.append(.cancel(timer))
         }
-        awaitPong(for: min(timeout, pongTimeout), wasSuspended: wasSuspended, into: &effects)
+        awaitPong(for: min(timeout, pongTimeout), wasSuspended: wasSuspended, now: now, into: &effects)
     }
 
     private mutating func listen(since lastActivity: Instant, for wait: Duration, into effects: inout [Effect]) {
@@ -119,9 +121,14 @@ package struct LivenessStateMachine: Hashable, Sendable {
         effects.append(.schedule(timer, after: wait))
     }
 
-    private mutating func awaitPong(for timeout: Duration, wasSuspended: Bool, into effects: inout [Effect]) {
+    private mutating func awaitPong(
+        for timeout: Duration,
+        wasSuspended: Bool,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
         let timer = nextTimer(.pong)
-        state = .awaitingPong(timer: timer, timeout: timeout, wasSuspended: wasSuspended)
+        state = .awaitingPong(timer: timer, since: now, timeout: timeout, wasSuspended: wasSuspended)
         effects.append(.schedule(timer, after: timeout))
     }
 

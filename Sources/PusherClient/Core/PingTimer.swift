@@ -1,12 +1,18 @@
 /// Measures how long pongs take. Servers answer pings in their order, and a pong does not say which it answers.
 struct PingTimer: Hashable, Sendable {
     private var unanswered = 0
-    /// When the first of those was sent; nil where that is not known, because several were under way at once.
+    private var lastSent: Instant?
+    /// When the only one of those was sent; nil where several were under way at once: one of them may never be answered,
+    /// and the pong be that of another.
     private var sentAt: Instant?
 
-    mutating func sent(now: Instant) {
-        if unanswered == 0 { sentAt = now }
+    /// - Parameter patience: How long a pong may take.
+    mutating func sent(now: Instant, patience: Duration) {
+        // Other frames kept the connection alive; what was not answered by now will not be.
+        if let lastSent, now - lastSent >= patience { unanswered = 0 }
+        sentAt = unanswered == 0 ? now : nil
         unanswered += 1
+        lastSent = now
     }
 
     /// A pong came. Whether it answers a ping, and after what time.

@@ -56,8 +56,10 @@ package struct PresenceRoster: Hashable, Sendable {
         case new
         /// Was there before; what is known of them is the newest.
         case known
-        /// The list has no room for them. They are the first since the list was that of a subscription, or not.
+        /// The list has no room for them. It is the first time since the list was that of a subscription, or not.
         case leftOut(isFirst: Bool)
+        /// Was there before; what is new of them has no room, and they stay as they were. The first time, likewise.
+        case outgrown(isFirst: Bool)
     }
 
     /// The id under which this client is subscribed.
@@ -65,7 +67,7 @@ package struct PresenceRoster: Hashable, Sendable {
     private var places: [String: Place] = [:]
     private var lastOrder = 0
     private var size = 0
-    /// True where the list, since it was last replaced, had no room for somebody.
+    /// True where the list had no room for something, when it was last replaced or since.
     private var leavesOut = false
     /// True between a success and the loss that follows it.
     private var isCurrent = false
@@ -94,13 +96,15 @@ package struct PresenceRoster: Hashable, Sendable {
 
     /// A subscription has succeeded. What has changed since the last one; nothing where it is the first.
     ///
-    /// - Parameter members: Those who fit: see ``fitting(_:_:)``.
-    package mutating func replace(with members: [PresenceMember]) -> Difference {
+    /// - Parameters:
+    ///   - members: Those who fit: see ``fitting(_:_:)``.
+    ///   - leavesOut: Whether there are others, who do not.
+    package mutating func replace(with members: [PresenceMember], leavesOut: Bool = false) -> Difference {
         let before = places
         let isFirst = !hasBeenFilled
         places = [:]
         size = 0
-        leavesOut = false
+        self.leavesOut = leavesOut
         isCurrent = true
         hasBeenFilled = true
         for member in members { put(member) }
@@ -116,8 +120,9 @@ package struct PresenceRoster: Hashable, Sendable {
         let known = places[member.id]?.member
         let newSize = size - (known?.size ?? 0) + member.size
         guard member.id == myID || newSize <= limit.size && (known != nil || places.count < limit.count) else {
-            defer { leavesOut = true }
-            return .leftOut(isFirst: !leavesOut)
+            let isFirst = !leavesOut
+            leavesOut = true
+            return known == nil ? .leftOut(isFirst: isFirst) : .outgrown(isFirst: isFirst)
         }
         put(member)
         return known == nil ? .new : .known
@@ -134,8 +139,10 @@ package struct PresenceRoster: Hashable, Sendable {
         }
     }
 
-    /// The member that was there, with what is known of it; nil where there was none.
+    /// The member that was there, with what is known of it; nil where there was none, and for this client's own: it is
+    /// subscribed, so that only another connection of the same user can be gone, as servers say that do not count them.
     package mutating func remove(_ id: String) -> PresenceMember? {
+        guard id != myID else { return nil }
         let member = places.removeValue(forKey: id)?.member
         size -= member?.size ?? 0
         return member

@@ -17,11 +17,10 @@ struct ServerErrorMessage {
     static func presentable(_ text: String) -> String {
         let text = text.prefix(fittingUTF8Bytes: 1_000)
         // What was signed may be about a user, and is JSON then. The names before it are what the error is about.
-        if let signed = text.range(of: "digest of "), let data = text[signed.upperBound...].firstIndex(of: "{") {
-            return text[..<data] + "…"
-        }
-        guard let range = text.range(of: "but got ") else { return text }
-        return text[..<range.upperBound] + "…"
+        let data = text.range(of: "digest of ").flatMap { text[$0.upperBound...].firstIndex(of: "{") }
+        let signature = text.range(of: "but got ")?.upperBound
+        guard let end = [data, signature].compactMap(\.self).min() else { return text }
+        return text[..<end] + "…"
     }
 
     /// The code as that of a close; nil where it is none.

@@ -36,6 +36,8 @@ package struct SignInStateMachine: Hashable, Sendable {
     }
 
     package internal(set) var phase = Phase.unwanted
+    /// The user's own channel that was subscribed on this connection: it stays so when the user signs out.
+    var subscribedChannel: String?
     /// The users of the watchlist who are online, as far as the server has said.
     package private(set) var online: Set<String> = []
     private var onlineSize = 0
@@ -94,6 +96,7 @@ package struct SignInStateMachine: Hashable, Sendable {
     package mutating func connectionLost(into effects: inout [Effect]) {
         if case .signingIn(let timer) = phase { effects.append(.cancel(timer)) }
         if isWanted { phase = .waiting }
+        subscribedChannel = nil
         online = []
         onlineSize = 0
         leavesOut = false

@@ -13,14 +13,31 @@ package struct SubscriptionTable: Hashable, Sendable {
         }
     }
 
+    private struct Tally: Hashable, Sendable {
+        var wanted = 0
+        var subscribed = 0
+
+        mutating func add(_ other: Tally, times number: Int = 1) {
+            wanted += number * other.wanted
+            subscribed += number * other.subscribed
+        }
+    }
+
     private var entries: [String: Entry] = [:]
+    /// Kept, and not counted when somebody asks: that is after each piece of work.
+    private var tally = Tally()
 
     package init() {}
 
     /// The channel of that name. To change what it holds in place there is ``update(_:_:)``.
     package subscript(name: String) -> SubscriptionStateMachine? {
         get { entries[name]?.subscription[0] }
-        set { entries[name] = newValue.map { Entry($0) } }
+        set {
+            let entry = newValue.map { Entry($0) }
+            let old = entry.map { entries.updateValue($0, forKey: name) } ?? entries.removeValue(forKey: name)
+            if let old { tally.add(Self.tally(old), times: -1) }
+            if let entry { tally.add(Self.tally(entry)) }
+        }
     }
 
     /// Changes the channel where it stands; nil where there is none. A list of thousands of members is not copied.
@@ -29,17 +46,27 @@ package struct SubscriptionTable: Hashable, Sendable {
         _ change: (inout SubscriptionStateMachine) -> Result
     ) -> Result? {
         guard let index = entries.index(forKey: name) else { return nil }
+        tally.add(Self.tally(entries.values[index]), times: -1)
         let result = change(&entries.values[index].subscription[0])
         entries.values[index].recipient = entries.values[index].subscription[0].recipient
+        tally.add(Self.tally(entries.values[index]))
         return result
+    }
+
+    private static func tally(_ entry: Entry) -> Tally {
+        Tally(
+            wanted: entry.subscription[0].isWanted ? 1 : 0,
+            subscribed: entry.subscription[0].isSubscribed ? 1 : 0
+        )
     }
 
     package func recipient(_ name: String) -> ChannelID? { entries[name]?.recipient }
 
     package var isEmpty: Bool { entries.isEmpty }
-    package var count: Int { entries.count }
+    /// How many of them the application wants.
+    package var wantedCount: Int { tally.wanted }
     /// How many of them are subscribed.
-    package var subscribedCount: Int { entries.values.count { $0.subscription[0].isSubscribed } }
+    package var subscribedCount: Int { tally.subscribed }
 
     /// Those that the application wants, in the order of their first subscription. Their ids are sorted, and not they
     /// themselves: each is large.

@@ -45,8 +45,11 @@ final class CallbackDispatcher: Sendable {
     enum Retention: Sendable {
         /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
         case newest
-        /// The same, where there are too many of its own kind alone: a change of state, the outcome of a subscription.
-        case changes
+        /// The same, where there are too many of its own kind alone: the outcome of a subscription, and that callbacks
+        /// were dropped.
+        case outcomes
+        /// The same for changes of the connection's state: whoever is told too few of them is told the last.
+        case states
     }
 
     enum Drop: Sendable {
@@ -62,7 +65,8 @@ final class CallbackDispatcher: Sendable {
 
     fileprivate struct State {
         fileprivate var events = Self.empty
-        fileprivate var changes = Self.empty
+        fileprivate var outcomes = Self.empty
+        fileprivate var states = Self.empty
         // Shared by all, until they have a job: most clients never have one in most of theirs.
         private static let empty = CircularBuffer<Pending>(initialCapacity: 1)
         fileprivate var serial: UInt64 = 0
@@ -140,7 +144,7 @@ final class CallbackDispatcher: Sendable {
         let (count, watchdog) = state.withLockedValue { state in
             state.hasRun = true
             defer { state.watchdog = nil }
-            return (state.events.count + state.changes.count, state.watchdog)
+            return (state.count, state.watchdog)
         }
         watchdog?.cancel()
         for _ in 0..<count {
@@ -148,7 +152,7 @@ final class CallbackDispatcher: Sendable {
             run(job)
         }
         let (mustGoOn, dropped) = state.withLockedValue { state in
-            state.isScheduled = !state.events.isEmpty || !state.changes.isEmpty
+            state.isScheduled = state.count > 0
             guard !state.isScheduled else { return (true, 0) }
             defer { state.droppedCount = 0 }
             return (false, state.droppedCount)
@@ -198,8 +202,9 @@ extension CallbackDispatcher.State {
         serial += 1
         let pending = CallbackDispatcher.Pending(serial: serial, job: job)
         switch retention {
-        case .changes: return Self.append(pending, to: &changes, limit: limit)
         case .newest: return Self.append(pending, to: &events, limit: limit)
+        case .outcomes: return Self.append(pending, to: &outcomes, limit: limit)
+        case .states: return Self.append(pending, to: &states, limit: limit)
         }
     }
 
@@ -213,10 +218,15 @@ extension CallbackDispatcher.State {
         return dropped
     }
 
-    /// The older of the first two.
+    fileprivate var count: Int { events.count + outcomes.count + states.count }
+
+    /// The oldest of the first ones.
     fileprivate mutating func next() -> CallbackDispatcher.Job? {
-        guard let first = changes.first else { return events.popFirst()?.job }
-        guard let other = events.first, other.serial < first.serial else { return changes.popFirst()?.job }
-        return events.popFirst()?.job
+        let (event, outcome, change) = (serial(events), serial(outcomes), serial(states))
+        if event < outcome, event < change { return events.popFirst()?.job }
+        return outcome < change ? outcomes.popFirst()?.job : states.popFirst()?.job
     }
+
+    /// That of the first one; one that never comes where there is none.
+    private func serial(_ jobs: CircularBuffer<CallbackDispatcher.Pending>) -> UInt64 { jobs.first?.serial ?? .max }
 }

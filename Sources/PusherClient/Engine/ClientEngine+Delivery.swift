@@ -44,38 +44,45 @@ extension ClientEngine {
                 dispatcher.enqueue(.event(event, first, second))
             }
         }
-        if overflow.dropped > 0 {
-            loopState.value.counts.sequenceOverflows += overflow.dropped
-            if overflow.began > 0 { reportOverflow(of: overflow.began, on: event.channelName) }
-        }
+        if overflow.dropped > 0 { count(overflow, on: event.channelName) }
         return !firstSinks.isEmpty || secondSinks?.isEmpty == false
     }
 
     /// Hands an element to sequences, and reports those that begin to drop because of it.
     func send<Element>(_ element: Element, to broadcast: Broadcast<Element>, channel: String? = nil) {
-        let overflows = broadcast.send(element)
-        if overflows > 0 { reportOverflow(of: overflows, on: channel) }
+        let overflow = broadcast.send(element)
+        if overflow.dropped > 0 { count(overflow, on: channel) }
     }
 
     /// Hands an error to the sequences of errors. To those that drop errors another one is of no use.
     func publish(_ error: PusherClientError) {
-        let overflows = errors.send(error)
-        if overflows > 0 { tell(overflow(of: overflows, on: nil)) }
+        let overflow = errors.send(error)
+        loopState.value.counts.sequenceOverflows += overflow.dropped
+        if overflow.began > 0 { tell(self.error(overflow.began, on: nil)) }
     }
 
-    func reportOverflow(of sequences: Int, on channel: String?) {
-        let error = overflow(of: sequences, on: channel)
+    /// Reports the sequences that begin to drop.
+    private func count(_ overflow: SequenceOverflow, on channel: String?) {
+        loopState.value.counts.sequenceOverflows += overflow.dropped
+        guard overflow.began > 0 else { return }
+        let error = error(overflow.began, on: channel)
         tell(error)
         publish(error)
     }
 
-    private func tell(_ error: PusherClientError) {
-        logger.warning("\(error.message)")
-        let reported = PusherError(error)
-        notify { $0.receivedError(error: reported) }
+    /// Callbacks were dropped. What tells of it must not cost others.
+    func reportDrop(_ error: PusherClientError) {
+        tell(error, keep: .outcomes)
+        publish(error)
     }
 
-    private func overflow(of sequences: Int, on channel: String?) -> PusherClientError {
+    private func tell(_ error: PusherClientError, keep retention: CallbackDispatcher.Retention = .newest) {
+        logger.warning("\(error.message)")
+        let reported = PusherError(error)
+        notify(keep: retention) { $0.receivedError(error: reported) }
+    }
+
+    private func error(_ sequences: Int, on channel: String?) -> PusherClientError {
         PusherClientError(
             .eventsDropped,
             """

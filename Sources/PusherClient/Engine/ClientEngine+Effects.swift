@@ -25,7 +25,7 @@ extension ClientEngine {
         case .stateChanged(let old, let new):
             if old == .connected { loopState.value.payloadReaders = [:] }
             debug("connection state changed from \(old.stringValue()) to \(new.stringValue())")
-            notify(keep: .changes) { $0.changedConnectionState(from: old, to: new) }
+            notify(keep: .states) { $0.changedConnectionState(from: old, to: new) }
         case .statusChanged(let changed):
             let status = status(changed)
             log(status)
@@ -163,12 +163,12 @@ extension ClientEngine {
         forgetPayloads(of: channel.name)
         deliver(envelope, to: id)
         let name = channel.name
-        notify(keep: .changes) { $0.subscribedToChannel(name: name) }
+        notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
         guard let away else { return }
         let resubscription = Resubscription(channelName: name, away: away)
         channel.send(resubscription, to: \.resubscriptions)
         if channel.onResubscribed != nil {
-            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .changes)
+            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .outcomes)
         }
     }
 
@@ -178,7 +178,7 @@ extension ClientEngine {
         debug("subscription to \(name) failed: \(error.message)")
         publish(error.clientError)
         deliver(envelope, to: id, subscriptionError: error)
-        notify(keep: .changes) { delegate in
+        notify(keep: .outcomes) { delegate in
             delegate.failedToSubscribeToChannel(
                 name: name,
                 response: error.response,

@@ -11,6 +11,9 @@ package struct Holdings: Sendable {
     package var channels: Int
     /// Effects that were not carried out yet.
     package var effects: Int
+
+    /// Whether nothing goes on: so it has to be where the client is disconnected.
+    package var isIdle: Bool { timers.isEmpty && sockets.isEmpty && authorizations == 0 }
 }
 
 extension ClientEngine {

@@ -40,12 +40,19 @@ package final class ClientEngine: Sendable {
         var hasLoggedOutage = false
         var counts = DeliveryCounts()
         #if Metrics
+            /// Taken out while it tells: the factory's code may call the client, which comes back to it.
             var metrics: MetricsReporter?
+            /// True where there was something to tell meanwhile.
+            var hasMoreMetrics = false
         #endif
     }
 
     struct WeakDelegate: Sendable {
         weak let value: (any PusherDelegate)?
+    }
+
+    private struct WeakEngine: Sendable {
+        weak let value: ClientEngine?
     }
 
     struct WeakConnection: Sendable {
@@ -109,9 +116,9 @@ package final class ClientEngine: Sendable {
     let loopState: NIOLoopBoundBox<LoopState>
 
     init(endpoint: Endpoint, options: PusherClientOptions, environment: Environment) {
-        let errors = Broadcast<PusherClientError>(limit: options.limits.sequenceBuffer)
         let logger = options.logger
-        self.errors = errors
+        let engine = NIOLockedValueBox(WeakEngine(value: nil))
+        errors = Broadcast(limit: options.limits.sequenceBuffer)
         self.logger = logger
         eventLoop = environment.eventLoop
         transport = environment.transport
@@ -139,8 +146,8 @@ package final class ClientEngine: Sendable {
                     case .ended(let count): "\(count) callbacks were dropped; the callback queue has caught up"
                     }
                 let error = PusherClientError(.eventsDropped, message)
-                logger.warning("\(error.message)")
-                errors.send(error)
+                // It may be the callback queue that is here.
+                environment.eventLoop.execute { engine.withLockedValue { $0 }.value?.reportDrop(error) }
             }
         }
         dispatcher = makeDispatcher(options.callbackQueue)
@@ -153,6 +160,7 @@ package final class ClientEngine: Sendable {
         let configuration = CoreConfiguration(endpoint, options: options)
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
+        engine.withLockedValue { $0 = WeakEngine(value: self) }
     }
 
     // MARK: Time

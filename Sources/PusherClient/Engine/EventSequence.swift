@@ -176,6 +176,29 @@ final class EventBuffer<Element: Sendable>: Sendable {
     }
 }
 
+/// Sequences that had no room for an element.
+struct SequenceOverflow {
+    /// How many dropped one.
+    var dropped = 0
+    /// For how many of those it was the first.
+    var began = 0
+
+    mutating func add<Element>(_ addition: EventBuffer<Element>.Addition) {
+        switch addition {
+        case .kept: break
+        case .beganDropping:
+            dropped += 1
+            began += 1
+        case .dropped: dropped += 1
+        }
+    }
+
+    mutating func add(_ other: SequenceOverflow) {
+        dropped += other.dropped
+        began += other.began
+    }
+}
+
 /// Hands each element to every sequence that was made of it.
 final class Broadcast<Element: Sendable>: Sendable {
     private struct State {
@@ -218,18 +241,17 @@ final class Broadcast<Element: Sendable>: Sendable {
         }
     }
 
-    /// The number of sequences for which dropping began.
     @discardableResult
-    func send(_ element: Element) -> Int {
+    func send(_ element: Element) -> SequenceOverflow {
         // What was the latest is released outside the lock: it can own anything.
         var latest = [element]
         let buffers = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }
             return state.buffers
         }
-        return buffers.count { buffer in
-            if case .beganDropping = buffer.add(element) { true } else { false }
-        }
+        var overflow = SequenceOverflow()
+        for buffer in buffers { overflow.add(buffer.add(element)) }
+        return overflow
     }
 
     func finish() {

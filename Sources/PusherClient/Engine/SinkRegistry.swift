@@ -109,21 +109,8 @@ final class SinkRegistry: Sendable {
 
         var isEmpty: Bool { forEveryEvent.isEmpty && named.isEmpty }
 
-        /// Sequences that had no room for an event.
-        struct Overflow {
-            /// How many dropped one.
-            var dropped = 0
-            /// For how many of those it was the first.
-            var began = 0
-
-            mutating func add(_ other: Overflow) {
-                dropped += other.dropped
-                began += other.began
-            }
-        }
-
         /// Hands an event to the sequences. Those that somebody has to wake then are passed on.
-        func add(_ event: PusherEvent, waking wake: (EventBuffer<PusherEvent>) -> Void) -> Overflow {
+        func add(_ event: PusherEvent, waking wake: (EventBuffer<PusherEvent>) -> Void) -> SequenceOverflow {
             var overflow = Self.add(event, to: forEveryEvent, waking: wake)
             overflow.add(Self.add(event, to: named, waking: wake))
             return overflow
@@ -133,17 +120,11 @@ final class SinkRegistry: Sendable {
             _ event: PusherEvent,
             to sinks: [Sink],
             waking wake: (EventBuffer<PusherEvent>) -> Void
-        ) -> Overflow {
-            var overflow = Overflow()
+        ) -> SequenceOverflow {
+            var overflow = SequenceOverflow()
             for case .sequence(_, let buffer) in sinks {
                 let (addition, mustWake) = buffer.append(event)
-                switch addition {
-                case .kept: break
-                case .beganDropping:
-                    overflow.dropped += 1
-                    overflow.began += 1
-                case .dropped: overflow.dropped += 1
-                }
+                overflow.add(addition)
                 if mustWake { wake(buffer) }
             }
             return overflow

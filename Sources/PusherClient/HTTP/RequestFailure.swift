@@ -21,6 +21,8 @@ enum RequestFailure {
             HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
         case let error as IOError:
             notConnected(through: proxy, error)
+        case NIOSSLError.uncleanShutdown:
+            HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
         case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tls(error, host: host)
         default:
             HTTPRequestError(.failed, "the request failed", cause: error)
@@ -29,12 +31,11 @@ enum RequestFailure {
 
     /// The HTTP client does not hand on the certificate: which reason it was is mostly not known.
     private static func tls(_ error: any Error, host: String?) -> HTTPRequestError {
-        var failure = TLSFailure.handshake(
-            error,
-            host: host ?? "that host",
-            certificate: nil,
-            trustRoots: .system
-        )
+        // Those of a handshake come wrapped.
+        let established = error is BoringSSLError ? TLSFailure.established(error) : nil
+        var failure =
+            established
+            ?? TLSFailure.handshake(error, host: host ?? "that host", certificate: nil, trustRoots: .system)
         if failure.reason == .certificateRefused {
             failure.message += ": is it from a trusted authority, and valid now?"
         }

@@ -1,9 +1,10 @@
 extension PusherClientOptions {
     /// What may grow, and how far. Each has to be positive.
     ///
-    /// What is beyond a limit is refused or given up as the limit says, and reported by ``Pusher/errors``, with a code
-    /// of its own: nothing grows without an end, and nothing is lost silently. Waiting calls, sequences and
-    /// observations have no limit: they live as long as the code that waits for them, or holds them.
+    /// What is beyond a limit is refused or given up as the limit says, and told by an error, whose code each limit
+    /// names: by ``Pusher/errors``, or thrown by the call that it refuses. Nothing grows without an end, and nothing is
+    /// lost silently. Waiting calls, sequences and observations have no limit: they live as long as the code that waits
+    /// for them, or holds them.
     public struct Limits: Hashable, Sendable {
         /// The largest message, in bytes. A larger one is refused with close code 1009, and the client reconnects.
         /// Default: 16 MiB.
@@ -14,25 +15,30 @@ extension PusherClientOptions {
         public var sequenceBuffer: Int
         /// The callbacks that may wait for their queue. The newest are kept; that some are dropped is reported when it
         /// begins (``PusherClientError/Code/eventsDropped``), and how many were when the queue has caught up. Changes
-        /// of the state, outcomes of subscriptions and resubscriptions are counted apart, so that no flood of events
-        /// costs one of them: they are dropped only where so many of them wait alone. Default: 65,536.
+        /// of the state are counted apart, and so are outcomes of subscriptions: no flood of others costs one of
+        /// them. They are dropped only where so many of the same kind wait, and the last state is always told. Default:
+        /// 65,536.
         public var pendingCallbacks: Int
         /// How many authorizations are asked for at once. Default: 16; a ``BatchAuthorizer`` says for itself how many
         /// it takes in one request.
         public var authorizationsAtOnce: Int
         /// How often an authorization is asked for before it has failed, where asking again can help. Default: 3.
         public var authorizationTries: Int
-        /// The largest answer to an authorization request, in bytes. Default: 1 MiB.
+        /// The largest answer to an authorization request, in bytes. With a larger one the authorization fails
+        /// (``AuthorizationError/Kind-swift.struct/invalidResponse``). Default: 1 MiB.
         public var authorizationResponseSize: Int
-        /// The client events of a channel that may wait for its subscription, or for the server's limit. Default: 100.
+        /// The client events of a channel that may wait for its subscription, or for the server's limit. Another one is
+        /// refused with ``PusherClientError/Code/clientEventQueueFull``: thrown by
+        /// ``PusherChannel/send(_:data:encoder:)``, and reported where it was triggered. Default: 100.
         public var queuedClientEvents: Int
         /// The most client events that go out in a second, over all channels; those beyond wait. Nil for no bound.
         /// Default: 10, which is what the hosted service allows a connection.
         public var clientEventsPerSecond: Int?
-        /// The longest data of a client event, in bytes. Default: 10,240, which is what the hosted service allows.
+        /// The longest data of a client event, in bytes. One that is longer is refused likewise, with
+        /// ``PusherClientError/Code/clientEventTooBig``. Default: 10,240, which is what the hosted service allows.
         public var clientEventSize: Int
-        /// The events of an encrypted channel that may wait for its key. When more come, the oldest fails. Default:
-        /// 1,000.
+        /// The events of an encrypted channel that may wait for its key. When more come, the oldest fails with
+        /// ``PusherClientError/Code/decryptionFailed``. Default: 1,000.
         public var heldEncryptedEvents: Int
         /// The channels that there may be at once, subscribed or not. Another one is refused with
         /// ``PusherClientError/Code/tooManyChannels``. Default: 100,000.
@@ -47,8 +53,10 @@ extension PusherClientOptions {
         /// nobody is told that they come or go. It is reported once for each subscription, with
         /// ``PusherClientError/Code/tooManyMembers``. Default: 100,000.
         public var members: Int
-        /// The bytes that may wait for a server which does not read what it is sent. With more the connection is given
-        /// up with ``PusherClientError/Code/sendBufferFull``, and made anew. Default: 16 MiB.
+        /// The bytes that may wait for a server which does not read what it is sent. What is sent at once, as all
+        /// subscriptions of a new connection are, may be more; but where more than this waits, and more than this is
+        /// added to it before the server has read, the connection is given up with
+        /// ``PusherClientError/Code/sendBufferFull``, and made anew. Default: 16 MiB.
         public var sendBufferSize: Int
 
         /// Makes limits.

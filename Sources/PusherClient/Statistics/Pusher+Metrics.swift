@@ -4,12 +4,13 @@
 
     /// Part of the trait `Metrics`.
     extension Pusher {
-        /// Tells swift-metrics what the ``statistics`` count, from now on and with all that was counted before: see
-        /// <doc:ObservingAClient> for the names.
+        /// Tells swift-metrics what the ``statistics`` count, from now on and with all that was counted before, but for
+        /// the time connected: see <doc:ObservingAClient> for the names.
         ///
         /// It is told what has changed after each piece of work on the client's event loop, for example all messages of
-        /// one read: the factory's counters, meters and timers are called there, and must not block. Calling this again
-        /// goes over to another factory, which is told everything from the beginning.
+        /// one read: the factory's counters, meters and timers are called there, and must not block; they may call the
+        /// client. Calling this again goes over to another factory, which is told everything from the beginning. What
+        /// was made by a factory is never destroyed by it: other clients may have the same.
         ///
         /// - Parameters:
         ///   - factory: Who is told. Default: the one that the program has set up.
@@ -22,7 +23,9 @@
             let engine = engine
             engine.eventLoop.execute {
                 engine.update { $0.machine.keepSamples() }
-                engine.loopState.value.metrics?.withdraw()
+                let previous = engine.loopState.value.metrics
+                engine.loopState.value.metrics = nil
+                previous?.withdraw()
                 engine.loopState.value.metrics = MetricsReporter(factory, dimensions: dimensions)
                 engine.tellMetrics()
             }
@@ -32,9 +35,17 @@
     extension ClientEngine {
         /// Called on the event loop, and not under the lock.
         func tellMetrics() {
-            guard loopState.value.metrics != nil else { return }
+            guard var reporter = loopState.value.metrics else {
+                loopState.value.hasMoreMetrics = true
+                return
+            }
+            loopState.value.metrics = nil
+            loopState.value.hasMoreMetrics = false
             let samples = update { $0.machine.takeSamples() }
-            loopState.value.metrics?.tell(statistics, samples)
+            reporter.tell(statistics, samples)
+            loopState.value.metrics = reporter
+            // In a turn of its own: a factory that causes something each time must not keep the loop from all else.
+            if loopState.value.hasMoreMetrics { eventLoop.execute { self.tellMetrics() } }
         }
     }
 #endif

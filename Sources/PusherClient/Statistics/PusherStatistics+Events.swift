@@ -17,7 +17,7 @@ extension PusherStatistics {
         public var undecryptable = 0
         /// The events of encrypted channels that wait for a key now.
         public var held = 0
-        /// What was dropped, by the reason.
+        /// What was dropped, by the reason. Of sequences and callbacks it is not events alone.
         public var dropped: [DropReason: Int] = [:]
 
         /// Makes statistics without any event.
@@ -40,7 +40,7 @@ extension PusherStatistics {
         /// given up.
         public static let notConnected = Self(rawValue: "notConnected")
         /// A sequence was full: see ``PusherClientOptions/Limits-swift.struct/sequenceBuffer``. Counted for each
-        /// sequence. Reported.
+        /// sequence, whatever its elements are: beside events statuses, errors, members and all others. Reported.
         public static let sequenceOverflow = Self(rawValue: "sequenceOverflow")
         /// A callback did not run because too many waited for their queue: see
         /// ``PusherClientOptions/Limits-swift.struct/pendingCallbacks``. Reported.

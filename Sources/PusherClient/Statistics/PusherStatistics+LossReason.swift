@@ -21,7 +21,7 @@ extension PusherStatistics {
         public static let closed43xx = Self(rawValue: "closed43xx")
         /// The server closed the connection with any other code, or with none.
         public static let closed = Self(rawValue: "closed")
-        /// The server sent `pusher:error` without a code, in place of its greeting.
+        /// The server sent `pusher:error` in place of its greeting, without a code or with one of no range above.
         public static let serverError = Self(rawValue: "serverError")
         /// There was no way to the server, or it ended without a closing handshake.
         public static let network = Self(rawValue: "network")
@@ -29,7 +29,8 @@ extension PusherStatistics {
         public static let nameResolution = Self(rawValue: "nameResolution")
         /// The proxy was not reached, or made no connection.
         public static let proxy = Self(rawValue: "proxy")
-        /// The TLS handshake failed, or the server's key is none of the pins.
+        /// TLS failed: in the handshake, because the server's key is none of the pins, or later, where what came could
+        /// not be decrypted.
         public static let tls = Self(rawValue: "tls")
         /// The server did not answer the WebSocket upgrade as it must.
         public static let upgrade = Self(rawValue: "upgrade")
@@ -43,6 +44,9 @@ extension PusherStatistics {
         public static let protocolViolation = Self(rawValue: "protocolViolation")
         /// A message was larger than the limit.
         public static let messageTooBig = Self(rawValue: "messageTooBig")
+        /// The server did not read what it was sent: see
+        /// ``PusherClientOptions/Limits-swift.struct/sendBufferSize``.
+        public static let sendBufferFull = Self(rawValue: "sendBufferFull")
         /// The application wanted another connection: ``Pusher/reconnectNow()``, or
         /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
         public static let replaced = Self(rawValue: "replaced")
@@ -77,6 +81,7 @@ extension PusherStatistics.LossReason {
         case (nil, .pongTimedOut): self = .pongTimeout
         case (nil, .protocolViolation), (nil, .invalidText), (nil, .malformedMessage): self = .protocolViolation
         case (nil, .messageTooBig): self = .messageTooBig
+        case (nil, .sendBufferFull): self = .sendBufferFull
         case (nil, _): self = .other
         }
     }

@@ -49,7 +49,7 @@ extension PusherStatistics {
         /// ``ConnectionStatus/disconnected(reason:)`` with a reason.
         public var givenUp = 0
         /// The times from the loss of a connection until the next one stood: one for each time that the client
-        /// reconnected by itself.
+        /// reconnected by itself. What the application ended (``LossReason/replaced``) is not recovered from.
         public var recovery = Timing()
         /// How long there was a connection, in all; with the one that stands.
         public var timeConnected = Duration.zero
@@ -64,7 +64,8 @@ extension PusherStatistics {
         public var sent = 0
         /// Pongs that came for them.
         public var answered = 0
-        /// The times from a ping to its pong. Of pings that were sent while one was unanswered there are none.
+        /// The times from a ping to its pong. Where one was sent while another was unanswered there is none: a pong does
+        /// not say which it answers.
         public var roundTrip = Timing()
         /// Pings of the server, each of which was answered. Those of WebSocket itself do not count.
         public var received = 0
@@ -103,7 +104,8 @@ extension PusherStatistics {
         public var current = 0
         /// Subscriptions that the server confirmed, those after a loss among them.
         public var succeeded = 0
-        /// Those among them that followed a loss.
+        /// Those among them of channels that had been subscribed before: after a loss, or because the application wanted
+        /// another connection or called ``PusherChannel/resubscribe()``.
         public var resubscribed = 0
         /// Subscriptions that failed, whatever the reason.
         public var failed = 0

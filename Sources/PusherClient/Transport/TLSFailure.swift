@@ -55,7 +55,8 @@ public struct TLSFailure: Error, Sendable {
 
     /// What was wrong.
     public var reason: Reason
-    /// What was wrong, in words; without the host, which the error that this one is the cause of names.
+    /// What was wrong, in words. The host is in it for ``Reason-swift.struct/hostMismatch``; else the error that this one
+    /// is the cause of names it.
     public var message: String
     /// What the TLS library reports, in its words. It is not printed.
     public var cause: (any Error)?

@@ -47,6 +47,11 @@ final class WebSocketSession {
     /// The payload of the latest ping, where the peer does not read what we send.
     var unansweredPing: ByteBuffer?
     var hasUnflushedPong = false
+    /// The bytes that waited when the first of what is not flushed yet was sent; nil where all is flushed.
+    private var backlog: Int?
+    /// The bytes that waited after what was last sent on a backlog within the limit: however many these are, they are
+    /// what there was to say at once.
+    private var burst = 0
     /// Whether bytes have come, since the last end of a read, that completed nothing.
     var hasReadInPart = false
 
@@ -71,6 +76,7 @@ extension WebSocketSession {
             promise?.fail(ConnectionFailure.notOpen())
             return
         }
+        if backlog == nil { backlog = unwrittenBytes(context) }
         let frame = makeFrame(context.channel.allocator)
         guard let promise else {
             context.write(wrapOutboundOut(frame), promise: nil)
@@ -89,12 +95,24 @@ extension WebSocketSession {
         endIfUnread(context)
     }
 
-    /// A server that sends and does not read must not make us keep all our answers to it.
+    /// Zero where the channel takes more without a word.
+    private func unwrittenBytes(_ context: ChannelHandlerContext) -> Int {
+        guard !context.channel.isWritable else { return 0 }
+        return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
+    /// A server that sends and does not read must not make us keep all our answers to it. What the system does not take
+    /// of one burst says nothing about the server: judged is what is added to a backlog that is beyond the limit.
     private func endIfUnread(_ context: ChannelHandlerContext) {
-        guard case .open = stage, !context.channel.isWritable,
-            let unwritten = try? context.channel.syncOptions?.getOption(.bufferedWritableBytes),
-            unwritten > options.maximumUnwrittenBytes
-        else { return }
+        guard case .open = stage, let backlog else { return }
+        self.backlog = nil
+        let limit = options.maximumUnwrittenBytes
+        let unwritten = unwrittenBytes(context)
+        guard backlog > limit else {
+            burst = unwritten
+            return
+        }
+        guard unwritten - burst > limit else { return }
         let error = PusherClientError(
             .sendBufferFull,
             "the server does not read: \(unwritten) bytes wait to be sent to it, and limits.sendBufferSize allows no more"

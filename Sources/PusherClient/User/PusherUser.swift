@@ -100,9 +100,7 @@ public final class PusherWatchlist: Sendable {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (WatchlistEvent) -> Void) -> String {
-        let id = engine.watchlistCallbacks.bind(limit: engine.limits.bindings) { event in
-            if event.name == eventName { eventCallback(event) }
-        }
+        let id = engine.watchlistCallbacks.bind(eventName, limit: engine.limits.bindings, eventCallback)
         return id ?? engine.refuseBinding("the watchlist")
     }
 

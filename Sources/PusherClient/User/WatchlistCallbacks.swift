@@ -5,16 +5,28 @@ import NIOConcurrencyHelpers
 final class WatchlistCallbacks: Sendable {
     private final class Callback: Sendable {
         let id = UUID().uuidString
-        let call: @Sendable (WatchlistEvent) -> Void
+        let eventName: String
+        private let call: @Sendable (WatchlistEvent) -> Void
+        private let isBound = NIOLockedValueBox(true)
 
-        init(_ call: @escaping @Sendable (WatchlistEvent) -> Void) { self.call = call }
+        init(_ eventName: String, _ call: @escaping @Sendable (WatchlistEvent) -> Void) {
+            self.eventName = eventName
+            self.call = call
+        }
+
+        /// It may have been unbound while it waited for its queue.
+        func call(_ event: WatchlistEvent) {
+            if isBound.withLockedValue({ $0 }) { call(event) }
+        }
+
+        func unbind() { isBound.withLockedValue { $0 = false } }
     }
 
     private let callbacks = NIOLockedValueBox<[Callback]>([])
 
     /// Nil where so many are bound already.
-    func bind(limit: Int, _ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String? {
-        let callback = Callback(call)
+    func bind(_ eventName: String, limit: Int, _ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String? {
+        let callback = Callback(eventName, call)
         let isBound = callbacks.withLockedValue { callbacks in
             guard callbacks.count < limit else { return false }
             callbacks.append(callback)
@@ -28,25 +40,18 @@ final class WatchlistCallbacks: Sendable {
     func unbindAll() { remove { _ in true } }
 
     func deliver(_ event: WatchlistEvent, by dispatcher: CallbackDispatcher) {
-        for callback in callbacks.withLockedValue({ $0 }) {
-            dispatcher.enqueue(
-                .call {
-                    // It may have been unbound while it waited for its queue.
-                    if self.contains(callback) { callback.call(event) }
-                }
-            )
-        }
-    }
-
-    private func contains(_ callback: Callback) -> Bool {
-        callbacks.withLockedValue { $0.contains { $0 === callback } }
+        let meant = callbacks.withLockedValue { $0 }.filter { $0.eventName == event.name }
+        guard !meant.isEmpty else { return }
+        // One for all of them: they wait, and are dropped, as one callback does.
+        dispatcher.enqueue(.call { for callback in meant { callback.call(event) } })
     }
 
     private func remove(_ matches: (Callback) -> Bool) {
         // Released outside the lock: a closure can own anything, and that may call back.
-        _ = callbacks.withLockedValue { callbacks in
+        let removed = callbacks.withLockedValue { callbacks in
             defer { callbacks.removeAll(where: matches) }
-            return callbacks
+            return callbacks.filter(matches)
         }
+        for callback in removed { callback.unbind() }
     }
 }

@@ -110,12 +110,28 @@ struct EndpointAnswerTests {
         #expect(await Self.endpoint.authorize(in: requester.context()).error?.recovery == unchanged)
     }
 
-    @Test("a refusal's body is cut to 10,000 characters, and may be any bytes")
+    @Test("header fields that may carry credentials are left out of errors")
+    func secretFields() async {
+        let secret: HTTPFields = [
+            "X-Auth-Token": "geheim", "X-Session": "geheim", "Proxy-Authorization": "geheim", "X-CSRF-Token": "geheim",
+            "X-Api-Key": "geheim", "Set-Cookie": "geheim", "Location": "geheim", "X-Amz-Signature": "geheim",
+            "WWW-Authenticate": "Bearer", "X-Request-ID": "7", "Content-Type": "text/plain",
+        ]
+        let error = await Self.endpoint.authorize(in: FakeRequester(403, "", secret).context()).error
+        #expect(
+            error?.httpHeaders
+                == ["WWW-Authenticate": "Bearer", "X-Request-ID": "7", "Content-Type": "text/plain"]
+        )
+    }
+
+    @Test("a refusal's body is cut to 10,000 bytes, and may be any")
     func refusalBody() async {
         let long = await Self.endpoint.authorize(
             in: FakeRequester(403, String(repeating: "🇩🇪", count: 20_000)).context()
         )
-        #expect(long.error?.body == String(repeating: "🇩🇪", count: 10_000))
+        #expect(long.error?.body == String(repeating: "🇩🇪", count: 1_250))
+        let one = FakeRequester(403, "e" + String(repeating: "\u{301}", count: 20_000))
+        #expect(await Self.endpoint.authorize(in: one.context()).error?.body?.utf8.count == 9_999)
         let bytes = FakeRequester { _ in HTTPResponse(status: 500, body: [0x61, 0xFF], isCut: true) }
         #expect(await Self.endpoint.authorize(in: bytes.context()).error?.body == "a\u{FFFD}")
     }

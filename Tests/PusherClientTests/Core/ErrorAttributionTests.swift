@@ -127,6 +127,20 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions["b"]?.isSubscribed == true)
     }
 
+    @Test(
+        "Of what a server repeats neither a signature is shown nor what is known of a user, whichever comes first",
+        arguments: [
+            "Expected digest of 1.1:presence-a:{hush}, but got hush", "Expected digest of 1.1:a, but got hush:{}",
+            "Expected digest of 1.1:a, but got hush", "digest of 1.1:{hush but got hush", "but got hush digest of {",
+        ]
+    )
+    func repeatedSecrets(message: String) {
+        var client = CoreClient.connected()
+        let error = client.received(.error(nil, message)).reports.first
+        #expect(error?.message.hasSuffix("…") == true)
+        #expect(error?.message.contains("hush") == false)
+    }
+
     @Test("A refused channel is tried again on the next connection, and by the next call")
     func triedAgain() {
         var client = client(pending: ["a"])

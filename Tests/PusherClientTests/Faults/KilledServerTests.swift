@@ -8,7 +8,7 @@ import Testing
 struct KilledServerTests {
     @Test("a server that is killed and started again gets its client back, with all its channels")
     func killed() async throws {
-        let host = LoopbackAddress.ofServers
+        let host = LoopbackAddress.ofItsOwn()
         let server = try await ServingProcess(["--host", host, "--port", "0", "--secret", "a secret"])
         let pusher = Pusher(
             key: "app-key",

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @Suite("Short runs of the soak program", .timeLimit(.minutes(5)))

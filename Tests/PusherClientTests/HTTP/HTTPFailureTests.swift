@@ -1,6 +1,8 @@
-import PusherClient
+import NIOSSL
 import TestTLS
 import Testing
+
+@testable import PusherClient
 
 @Suite("HTTP failures", .timeLimit(.minutes(5)))
 struct HTTPFailureTests {
@@ -111,6 +113,17 @@ struct HTTPFailureTests {
             }
             #expect(server.requests.count == 2)
         }
+    }
+
+    @Test("what goes wrong with TLS after the handshake is not said to be of the handshake")
+    func afterHandshake() {
+        let ended = RequestFailure.error(NIOSSLError.uncleanShutdown, through: nil)
+        #expect(ended.message == "the connection ended before the answer was there")
+        #expect(!(ended.cause is TLSFailure))
+        let garbled = RequestFailure.error(BoringSSLError.sslError([]), through: nil)
+        #expect((garbled.cause as? TLSFailure)?.reason == .corrupted)
+        let refused = RequestFailure.error(NIOSSLError.handshakeFailed(.sslError([])), through: nil)
+        #expect((refused.cause as? TLSFailure)?.reason == .other)
     }
 
     @Test("TLS to a server that speaks none, and the other way round")

@@ -130,6 +130,7 @@ struct BackPressureTests {
         _ = try await cause(source, channels, round: 2)
         #expect(delegate.errors.elements.count { $0.clientError.code == .eventsDropped } == 2)
         #expect(sequence.droppedCount() > count - 3)
+        #expect(pusher.statistics.events.dropped[.sequenceOverflow] == sequence.droppedCount())
         #expect(pusher.connection.connectionState == .connected)
     }
 

@@ -25,6 +25,11 @@
             let statistics = pusher.statistics
             let counts: [(String, Int)] = [
                 ("pusher.connection.attempts", statistics.connections.attempts),
+                ("pusher.connection.attempts.abandoned", statistics.connections.abandonedAttempts),
+                ("pusher.connection.closed", statistics.connections.closed),
+                ("pusher.ping.received", statistics.pings.received),
+                ("pusher.subscriptions.resubscribed", statistics.subscriptions.resubscribed),
+                ("pusher.authorizations.begun", statistics.authorizations.begun),
                 ("pusher.connection.established", statistics.connections.established),
                 ("pusher.connection.refused", statistics.connections.refused),
                 ("pusher.connection.given_up", statistics.connections.givenUp),
@@ -79,8 +84,11 @@
             chat.trigger(eventName: "client-a", data: 1)
             chat.trigger(eventName: "wrong", data: 1)
             pusher.checkConnection()
+            world.server.sendPing()
+            orders.resubscribe()
             await world.run()
             let statistics = pusher.statistics
+            #expect(statistics.pings.received == 1 && statistics.subscriptions.resubscribed == 1)
             // So that nothing below compares zero with zero.
             #expect(statistics.events.unhandled > 0 && statistics.events.undecryptable == 1)
             #expect(statistics.messages.malformed == 1 && statistics.messages.ignored > 0)
@@ -96,6 +104,76 @@
             expectAgreement(pusher)
             #expect(total("pusher.connection.lost", [("reason", "closed40xx")]) == 1)
             #expect(level("pusher.connection.up") == 0 && level("pusher.subscriptions.current") == 0)
+            try await world.atOnce {
+                pusher.connect()
+                pusher.disconnect()
+                pusher.connect()
+            }
+            await world.runUntil { pusher.connection.connectionState == .connected }
+            pusher.disconnect()
+            await world.runUntil { pusher.connection.connectionState == .disconnected }
+            #expect(pusher.statistics.connections.abandonedAttempts == 1 && pusher.statistics.connections.closed == 1)
+            expectAgreement(pusher)
+        }
+
+        @Test("a factory may call the client, and is told of what that leads to")
+        func reentrantFactory() async throws {
+            let pusher = try await world.makeConnectedClient()
+            let chat = pusher.subscribe("private-chat")
+            await world.runUntil { chat.subscribed }
+            let factory = CallingFactory(metrics) {
+                pusher.subscribe("orders")
+                chat.trigger(eventName: "client-a", data: 1)
+            }
+            pusher.emitMetrics(to: factory)
+            await world.run()
+            #expect(pusher.statistics.subscriptions.succeeded == 2 && pusher.statistics.clientEvents.sent == 1)
+            expectAgreement(pusher)
+        }
+
+        /// Calls somebody when a metric is first made, and when the first attempts are told.
+        private final class CallingFactory: MetricsFactory {
+            private final class CallingCounter: CounterHandler {
+                let base: any CounterHandler
+                let call: @Sendable () -> Void
+
+                init(_ base: any CounterHandler, _ call: @escaping @Sendable () -> Void) {
+                    self.base = base
+                    self.call = call
+                }
+
+                func increment(by amount: Int64) {
+                    base.increment(by: amount)
+                    call()
+                }
+                func reset() { base.reset() }
+            }
+
+            private let base: TestMetrics
+            private let call: @Sendable () -> Void
+
+            init(_ base: TestMetrics, _ call: @escaping @Sendable () -> Void) {
+                self.base = base
+                self.call = call
+            }
+
+            func makeCounter(label: String, dimensions: [(String, String)]) -> any CounterHandler {
+                let counter = base.makeCounter(label: label, dimensions: dimensions)
+                return label == "pusher.connection.attempts" ? CallingCounter(counter, call) : counter
+            }
+            func makeRecorder(label: String, dimensions: [(String, String)], aggregate: Bool) -> any RecorderHandler {
+                base.makeRecorder(label: label, dimensions: dimensions, aggregate: aggregate)
+            }
+            func makeMeter(label: String, dimensions: [(String, String)]) -> any MeterHandler {
+                base.makeMeter(label: label, dimensions: dimensions)
+            }
+            func makeTimer(label: String, dimensions: [(String, String)]) -> any TimerHandler {
+                base.makeTimer(label: label, dimensions: dimensions)
+            }
+            func destroyCounter(_ handler: any CounterHandler) {}
+            func destroyRecorder(_ handler: any RecorderHandler) {}
+            func destroyMeter(_ handler: any MeterHandler) {}
+            func destroyTimer(_ handler: any TimerHandler) {}
         }
 
         @Test("failures that come in other ways are told too")

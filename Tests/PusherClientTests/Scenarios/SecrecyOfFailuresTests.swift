@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PusherEncryption
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -46,7 +47,7 @@ struct SecrecyOfFailuresTests {
 
         var texts: [String] { lines.messages + printed.elements }
 
-        func show(_ value: Any) { for form in SecretSearch.forms(of: value) { printed.append(form) } }
+        func show(_ value: Any) { for form in PrintedForms.of(value) { printed.append(form) } }
 
         func debugLog(message: String) { printed.append(message) }
         func receivedError(error: PusherError) { show(error) }
@@ -238,6 +239,6 @@ struct SecrecyOfFailuresTests {
         }
         #expect(SecretSearch.secret(in: String(signature.dropLast()) + "x") == nil)
         struct Open: Error { let token = "hush" }
-        #expect(SecretSearch.forms(of: Open()).contains { SecretSearch.secret(in: $0) != nil })
+        #expect(PrintedForms.of(Open()).contains { SecretSearch.secret(in: $0) != nil })
     }
 }

@@ -113,12 +113,9 @@ struct UserTests {
 
     @Test("a presence channel whose authorization does not say who subscribes waits for the sign-in")
     func presenceThroughSignIn() async throws {
-        let world = world
+        let server = world.server
         let method = AuthMethod.authorizer { request in
-            let signed = world.server.authorization(
-                forSocket: request.socketID,
-                channel: request.channelName
-            )
+            let signed = server.authorization(forSocket: request.socketID, channel: request.channelName)
             return PusherAuth(auth: signed.auth)
         }
         var options = AuthEndpoint(VirtualWorld.userEndpoint)

@@ -69,7 +69,7 @@ struct RealServerTests {
     @Test("a server that is stopped and started again gets its client back")
     func restart() async throws {
         var serverOptions = PusherTestServer.Options()
-        serverOptions.host = LoopbackAddress.ofRestartedServers
+        serverOptions.host = LoopbackAddress.ofItsOwn()
         let server = PusherTestServer(options: serverOptions)
         try await server.start()
         let pusher = Pusher(server)
@@ -90,7 +90,7 @@ struct RealServerTests {
     @Test("nobody listens: the reason is told, and tried again")
     func nobodyListens() async throws {
         var serverOptions = PusherTestServer.Options()
-        serverOptions.host = LoopbackAddress.ofAbsentServers
+        serverOptions.host = LoopbackAddress.ofItsOwn()
         let server = PusherTestServer(options: serverOptions)
         try await server.start()
         await server.shutdown()

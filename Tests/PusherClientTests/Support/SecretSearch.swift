@@ -1,4 +1,3 @@
-import Foundation
 import Logging
 import PusherTestServer
 import Testing
@@ -33,17 +32,6 @@ enum SecretSearch {
             if count >= 64, digits.nonzeroBitCount > 8 { return true }
         }
         return false
-    }
-
-    /// Every form in which a program prints a value.
-    static func forms(of value: Any) -> [String] {
-        var dumped = ""
-        dump(value, to: &dumped)
-        var forms = ["\(value)", String(reflecting: value), dumped]
-        guard let error = value as? any Error else { return forms }
-        let bridged = error as NSError
-        forms += [error.localizedDescription, "\(bridged)", bridged.debugDescription, "\(bridged.userInfo)"]
-        return forms
     }
 }
 

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
@@ -15,7 +16,8 @@ final class VirtualWorld: Sendable {
 
     let loop = NIOAsyncTestingEventLoop()
     let network: InMemoryServer
-    private let clock: Clock
+    /// Clients know it, and not the world, which holds them.
+    private let clock: SuspendableClock
     /// Clients end when they are released, which is as soon as a test has no more use for its variable.
     private let held = Log<Pusher>()
 
@@ -23,18 +25,16 @@ final class VirtualWorld: Sendable {
 
     init(_ options: PusherTestServer.Options = .init()) {
         network = InMemoryServer(eventLoop: loop, options: options)
-        clock = Clock(loop: loop)
+        clock = SuspendableClock { [loop] in loop.now }
     }
 
-    /// Goes on while the machine is suspended. Clients know it, and not the world, which holds them.
-    private struct Clock: Sendable {
-        let loop: NIOAsyncTestingEventLoop
-        let start = ContinuousClock.now
-        let suspended = NIOLockedValueBox(Duration.zero)
-
-        var now: ContinuousClock.Instant {
-            start + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
-        }
+    /// Whoever is in the world knows the others, by links, and by timers whose time will not come: they would keep each
+    /// other.
+    deinit {
+        _ = held.take()
+        server.dropConnections()
+        // Behind what the two lines above have put on the loop.
+        loop.shutdownGracefully(queue: .global()) { _ in }
     }
 
     /// What the clock shows that goes on while the machine is suspended.
@@ -93,13 +93,14 @@ final class VirtualWorld: Sendable {
     func advance(by duration: Duration) async { await loop.advanceTime(by: TimeAmount(duration)) }
 
     /// The machine sleeps: the clock goes on, the timers do not.
-    func suspend(for duration: Duration) { clock.suspended.withLockedValue { $0 += duration } }
+    func suspend(for duration: Duration) { clock.suspend(for: duration) }
 
     /// The timers and sockets that a client has now.
     func leftovers(of pusher: Pusher) async throws -> Leftovers {
         let engine = pusher.engine
         return try await loop.executeInContext {
-            Leftovers(timers: engine.loopState.value.timers.count, sockets: engine.loopState.value.connections.count)
+            let holdings = engine.holdings
+            return Leftovers(timers: holdings.timers.count, sockets: holdings.sockets.count)
         }
     }
 

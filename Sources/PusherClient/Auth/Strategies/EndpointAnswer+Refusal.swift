@@ -1,8 +1,8 @@
 package import Foundation
 
 extension EndpointAnswer {
-    /// The most characters of a refusal that an error holds.
-    package static let maximumBodyLength = 10_000
+    /// The most bytes of a refusal that an error holds: one character can be as long as the whole.
+    package static let maximumBodySize = 10_000
     /// The longest that a `Retry-After` is obeyed.
     package static let maximumRetryDelay = 60
 
@@ -13,7 +13,7 @@ extension EndpointAnswer {
                 + (Self.advice(status).map { "; \($0)" } ?? ""),
             status: status
         )
-        error.body = body.map { String($0.prefix(Self.maximumBodyLength)) }
+        error.body = body.map { $0.prefix(fittingUTF8Bytes: Self.maximumBodySize) }
         error.recovery = recovery(status)
         return error
     }

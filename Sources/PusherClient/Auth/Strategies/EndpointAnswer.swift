@@ -130,11 +130,17 @@ package struct EndpointAnswer {
         )
     }
 
-    /// Whoever has what stands in one of these may be the user, or their browser.
-    private static let secretHeaders: Set = [
-        "set-cookie", "set-cookie2", "authorization", "authentication-info", "location", "refresh", "x-csrf-token",
-        "x-xsrf-token",
+    /// Whoever has what stands in a field with one of these in its name may be the user, or their browser.
+    private static let secretFields = [
+        "auth", "cookie", "credential", "csrf", "jwt", "key", "location", "password", "refresh", "secret", "session",
+        "signature", "token", "xsrf",
     ]
+
+    private static func isSecret(_ field: String) -> Bool {
+        let field = field.lowercased()
+        // What a server asks for is no secret, and says what was wrong.
+        return field != "www-authenticate" && secretFields.contains { field.contains($0) }
+    }
 
     /// With what is known of the answer, but for what may be secret.
     func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
@@ -143,7 +149,7 @@ package struct EndpointAnswer {
             message,
             url: HTTPRequest.printable(url: url),
             httpStatus: status,
-            httpHeaders: response.headers.dictionary.filter { !Self.secretHeaders.contains($0.key.lowercased()) }
+            httpHeaders: response.headers.dictionary.filter { !Self.isSecret($0.key) }
         )
     }
 }

@@ -1,5 +1,7 @@
+import ClientTestSupport
 import PusherClient
 import PusherProtocol
+import Simulation
 
 /// Keeps account of what the machine has asked for, and notes every effect that must not be.
 ///
@@ -148,28 +150,8 @@ struct Ledger {
     }
 
     private mutating func checkTimers(_ machine: ClientStateMachine) {
-        let state = state
-        let running = timers.keys.map(\.purpose)
-        let required: [TimerID.Purpose]
-        let allowed: [TimerID.Purpose]
-        switch machine.connection.state {
-        case .initialized, .disconnected, .refused: (required, allowed) = ([], [])
-        case .connecting: (required, allowed) = ([.attempt], [.attempt, .unavailable])
-        case .connected:
-            (required, allowed) = ([], [.activity, .pong, .subscription, .authorization, .signIn, .clientEvents])
-        case .asking: (required, allowed) = ([], [.unavailable])
-        case .waiting: (required, allowed) = ([.retry], [.retry, .unavailable])
-        case .disconnecting: (required, allowed) = ([.closing], [.closing])
-        }
-        let isSound =
-            required.allSatisfy(running.contains)
-            && running.allSatisfy { purpose in
-                allowed.contains(purpose) && (purpose == .authorization || running.count { $0 == purpose } == 1)
-            }
-        check(isSound, "while \(state) the timers \(running) run")
-        if state == .connected {
-            check(running.contains(.activity) != running.contains(.pong), "nobody watches the server: \(running)")
-        }
+        let rules = TimerRules(machine.connection.state)
+        if let problem = rules.problem(with: timers.keys.map(\.purpose)) { violations.append(problem) }
     }
 
     private mutating func check(_ condition: Bool, _ violation: @autoclosure () -> String) {

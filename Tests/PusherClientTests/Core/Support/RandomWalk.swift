@@ -194,13 +194,15 @@ struct RandomWalk {
     }
 
     private mutating func message() -> Envelope {
-        if machine.subscriptions["presence-a"]?.isSubscribed == true, generator.oneIn(2) {
-            let id = draw(["1", "2", "\"1\"", "null"])
-            return generator.oneIn(2) ? .memberAdded("presence-a", id) : .memberRemoved("presence-a", id)
+        if let room = machine.subscriptions["presence-a"], room.isSubscribed, generator.oneIn(2) {
+            let there = room.roster?.members.map { "\"\($0.id)\"" } ?? []
+            return generator.oneIn(2)
+                ? .memberAdded("presence-a", draw(["1", "2", "\"3\"", "null"]))
+                : .memberRemoved("presence-a", draw(there + ["2"]))
         }
         return switch Int.random(in: 0..<14, using: &generator) {
-        case 8: .memberAdded("presence-a", draw(["1", "2", "\"1\"", "null"]))
-        case 9: .memberRemoved("presence-a", draw(["1", "2", "\"1\"", "null"]))
+        case 8: .memberAdded("presence-a", draw(["1", "2", "2", "\"2\"", "null"]))
+        case 9: .memberRemoved("presence-a", draw(["1", "2", "2", "\"2\"", "null"]))
         case 10: .signedIn("u")
         case 11: .members("presence-a", draw([["1"], ["1", "2"], []]))
         case 12: .message("#server-to-user-u")

@@ -16,7 +16,7 @@ func withRelay(
     if useTLS { options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM) }
     try await PusherTestServer.withServer(options: options) { server in
         var relayOptions = PusherTestRelay.Options(serverPort: server.port)
-        relayOptions.host = LoopbackAddress.ofRelays
+        relayOptions.host = LoopbackAddress.ofItsOwn()
         try await PusherTestRelay.withRelay(options: relayOptions) { relay in
             let pusher = Pusher(
                 key: server.options.application.key,
@@ -58,9 +58,15 @@ struct WatchedChannel {
         try await channel.subscribed()
     }
 
-    /// Publishes an event, and gives the data of the one that arrives.
+    /// Publishes an event, and gives the data of the one that arrives. A machine that stands still for a while may lose
+    /// the connection once more, and with it the event: it is published again then.
     mutating func relayed(_ data: String, by server: PusherTestServer) async throws -> String? {
-        try server.publish(event: "created", data: data, to: channel.name)
+        let (more, name) = (channel.resubscriptions, channel.name)
+        let publishing = Task {
+            for await _ in more { try server.publish(event: "created", data: data, to: name) }
+        }
+        defer { publishing.cancel() }
+        try server.publish(event: "created", data: data, to: name)
         return await next()
     }
 

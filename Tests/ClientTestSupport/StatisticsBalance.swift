@@ -1,11 +1,14 @@
-import PusherClient
+package import PusherClient
 
 /// What must hold between the counts, whatever has happened: nothing gets lost between them.
-struct StatisticsBalance {
-    private(set) var violations: [String] = []
+package struct StatisticsBalance {
+    /// What does not add up; empty where all is well.
+    package private(set) var violations: [String] = []
 
-    /// - Parameter attempts: How many sockets the machine asked for.
-    init(_ machine: ClientStateMachine, attempts: Int) {
+    /// - Parameters:
+    ///   - attempts: How many sockets the machine asked for.
+    ///   - written: How many client events are on their way to a socket; nil where nobody knows.
+    package init(_ machine: ClientStateMachine, attempts: Int, written: Int? = nil) {
         let statistics = machine.statistics(now: Instant())
         check(statistics.connections, machine.connection, attempts)
         let (events, authorizations) = (statistics.events, statistics.authorizations)
@@ -16,10 +19,19 @@ struct StatisticsBalance {
         let isDone = authorizations.succeeded + authorizations.failed + authorizations.cancelled
         expect(authorizations.begun == isDone + machine.authorizations.jobs.count, "\(authorizations)")
         expect(authorizations.latency.count == authorizations.succeeded, "\(authorizations)")
+        let subscriptions = machine.subscriptions
+        expect(
+            subscriptions.subscribedCount == subscriptions.values.count(where: \.isSubscribed)
+                && subscriptions.wantedCount == subscriptions.values.count(where: \.isWanted),
+            "\(subscriptions.subscribedCount) subscribed of \(subscriptions.wantedCount) wanted"
+        )
+        let waiting = subscriptions.values.reduce(0) { $0 + machine.clientEvents.count(of: $1.id) }
         let clientEvents = statistics.clientEvents
+        expect(clientEvents.waiting == waiting, "\(clientEvents) where \(waiting) wait")
         let isOver = clientEvents.sent + clientEvents.dropped + clientEvents.waiting
         // What is missing is on its way to a socket.
-        expect(isOver <= clientEvents.accepted, "\(clientEvents)")
+        let missing = clientEvents.accepted - isOver
+        expect(written.map { $0 == missing } ?? (missing >= 0), "\(clientEvents), and \(missing) are missing")
     }
 
     private mutating func check(

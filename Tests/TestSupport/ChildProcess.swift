@@ -4,15 +4,16 @@ import Foundation
 ///
 /// It is not Foundation's `Process`: that finds out about the end of one by a socket, which on Linux every other one
 /// inherits that is started at the same time, and so learns of it only when those have ended too.
-final class ChildProcess: Sendable {
+package final class ChildProcess: Sendable {
     /// Its output, line by line.
-    let lines: AsyncStream<String>
+    package let lines: AsyncStream<String>
     private let processID: pid_t
     private let ended: AsyncStream<Int32>
 
-    init(_ program: String, _ arguments: [String]) throws {
+    /// - Parameter showsErrors: Whether what it writes to its standard error is among the lines.
+    package init(_ program: String, _ arguments: [String], showsErrors: Bool = false) throws {
         let path = Self.folder.appendingPathComponent(program).path
-        let (output, processID) = try Self.spawn(path, arguments)
+        let (output, processID) = try Self.spawn(path, arguments, showsErrors)
         let (lines, lineContinuation) = AsyncStream.makeStream(of: String.self)
         let (ended, endContinuation) = AsyncStream.makeStream(of: Int32.self)
         self.lines = lines
@@ -39,17 +40,21 @@ final class ChildProcess: Sendable {
 
     deinit { kill(processID, SIGKILL) }
 
-    func send(_ signal: Int32) { kill(processID, signal) }
+    package func send(_ signal: Int32) { kill(processID, signal) }
 
     /// The exit code; for a process that a signal has ended, the signal. To be asked once.
-    func end() async -> Int32? {
+    package func end() async -> Int32? {
         for await status in ended { return status }
         return nil
     }
 
     private static let starting = NSLock()
 
-    private static func spawn(_ path: String, _ arguments: [String]) throws -> (output: Int32, pid_t) {
+    private static func spawn(
+        _ path: String,
+        _ arguments: [String],
+        _ showsErrors: Bool
+    ) throws -> (output: Int32, pid_t) {
         // One after the other: no child is to inherit what is another's.
         starting.lock()
         defer { starting.unlock() }
@@ -64,6 +69,7 @@ final class ChildProcess: Sendable {
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
         posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+        if showsErrors { posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO) }
         // NIO's sockets are inherited: a port on which nobody listens any more would still be taken by the child.
         let open = (try? FileManager.default.contentsOfDirectory(atPath: "/dev/fd"))?.compactMap { Int32($0) } ?? []
         for descriptor in 3...(open.max() ?? 3) + 256 { posix_spawn_file_actions_addclose(&actions, descriptor) }

@@ -46,6 +46,10 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
         #expect(delegate.errors.elements.first?.clientError.channelName == "presence-a")
         #expect(delegate.errors.elements.first?.message.contains("11 members") == true)
+        // The same subscription, once more without room.
+        sendMember("12")
+        await world.run()
+        #expect(delegate.errors.count == 1)
         guard case .replaced(let members, let added, _)? = await memberships.next() else {
             Issue.record("no list was told")
             return
@@ -107,6 +111,19 @@ struct ServerLimitTests {
         sendList((1...5).map { "\($0)" }, info: long)
         await world.run()
         #expect(channel.members.map(\.userId) == ["1", "2"])
+    }
+
+    @Test("a member who grows beyond what there is room for stays as before, and that is what is reported")
+    func grownMember() async throws {
+        let (pusher, channel) = try await join(.init(messageSize: 10_000))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        sendMember("1", info: "short")
+        for _ in 1...2 { sendMember("1", info: String(repeating: "x", count: 20_000)) }
+        await world.run()
+        #expect(channel.findMember(userId: "1")?.userInfo as? String == "short")
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
+        #expect(delegate.errors.elements.first?.message.hasPrefix("a member of presence-a stays as before") == true)
     }
 
     @Test("more watched users than may be are left out and reported, once for each connection")
@@ -216,130 +233,24 @@ struct ServerLimitTests {
         // Four changes of the state for each loss, of which ten were kept; and for each loss one error, ten kept.
         #expect(codes.last?.message.contains("callbacks were dropped") == true)
     }
-}
 
-@Suite("Limits: what an application makes grow", .timeLimit(.minutes(5)))
-struct ApplicationLimitTests {
-    let world = VirtualWorld()
-
-    @Test(
-        "a channel too many is refused, ends its sequences, and is told as any refusal",
-        arguments: ["orders", "private-orders", "presence-orders"]
-    )
-    func channels(name: String) async throws {
-        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 2)))
+    @Test("outcomes of subscriptions cost no change of the state, and the delegate hears that some were dropped")
+    func outcomes() async throws {
+        let queue = DispatchQueue(label: "stopped")
+        let pusher = world.makeClient(.virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue)))
         let delegate = RecordingDelegate()
         pusher.delegate = delegate
-        for number in 1...2 { pusher.subscribe("channel-\(number)") }
-        await world.run()
-        let before = world.server.receivedMessages().count
-        let channel = pusher.subscribe(name)
-        #expect((channel is PusherPresenceChannel) == (name == "presence-orders"))
-        for await _ in channel.events { Issue.record("an event of a channel that is refused") }
-        for await _ in channel.resubscriptions { Issue.record("an event of a channel that is refused") }
-        let error = await #expect(throws: SubscriptionError.self) {
-            try await world.complete { try await channel.subscribed() }
+        queue.suspend()
+        let channels = (1...100).map { pusher.subscribe("channel-\($0)") }
+        pusher.connect()
+        await world.runUntil { channels.allSatisfy(\.subscribed) }
+        queue.resume()
+        func dropped() -> [String] {
+            delegate.errors.elements.filter { $0.clientError.code == .eventsDropped }.map(\.message)
         }
-        #expect(error?.kind == .tooManyChannels)
-        #expect(pusher.connection.channels.channels.count == 2)
-        #expect(pusher.connection.channels.find(name: name) == nil)
-        // The delegate is told on the event loop.
-        await world.run()
-        #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.tooManyChannels])
-        let work = try await world.complete {
-            await pusher.withChannel(name) { channel in channel.name }
-        }
-        #expect(work == name)
-        world.network.cutLinks()
-        await world.advance(by: .seconds(1))
-        #expect(!world.server.receivedMessages().dropFirst(before).contains { $0.contains(#""\#(name)""#) })
-        // One that is there already is not one more, and what goes makes room.
-        #expect(pusher.subscribe("channel-1").fault == nil)
-        pusher.unsubscribe("channel-1")
-        let other = pusher.subscribe(name)
-        await world.runUntil { other.subscribed }
-        #expect(other !== channel)
-    }
-
-    enum Target: String, CaseIterable { case client, channel, user, watchlist }
-
-    @Test("a callback too many is not bound, and reported; what is unbound makes room", arguments: Target.allCases)
-    func bindings(target: Target) async throws {
-        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 3)))
-        let delegate = RecordingDelegate()
-        pusher.delegate = delegate
-        let channel = pusher.subscribe("orders")
-        await world.run()
-        let calls = Log<Int>()
-        func bind(_ number: Int) -> String {
-            switch target {
-            case .client: pusher.bind(eventName: "e") { _ in calls.append(number) }
-            case .channel: channel.bind(eventName: "e") { _ in calls.append(number) }
-            case .user: pusher.user.bind(eventName: "e") { _ in calls.append(number) }
-            case .watchlist: pusher.user.watchlist.bind(eventName: "e") { _ in calls.append(number) }
-            }
-        }
-        func unbind(_ id: String) {
-            switch target {
-            case .client: pusher.unbind(eventName: "e", callbackId: id)
-            case .channel: channel.unbind(eventName: "e", callbackId: id)
-            case .user: pusher.user.unbind(eventName: "e", callbackId: id)
-            case .watchlist: pusher.user.watchlist.unbind(callbackId: id)
-            }
-        }
-        func call() async {
-            let event = PusherEvent(eventName: "e")
-            switch target {
-            case .client: pusher.engine.deliverAgain(event, to: pusher.engine.everyEvent)
-            case .channel: pusher.engine.deliverAgain(event, to: channel.sinks)
-            case .user: pusher.engine.deliverAgain(event, to: pusher.engine.userEvents)
-            case .watchlist:
-                let engine = pusher.engine
-                engine.eventLoop.execute { engine.watchlistChanged(WatchlistEvent(name: "e", userIDs: [])) }
-            }
-            await world.run()
-        }
-        let ids = (1...5).map { bind($0) }
-        #expect(Set(ids).count == 5)
-        await call()
-        #expect(calls.take() == [1, 2, 3])
-        #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings, .tooManyBindings])
-        // Of a callback that was never bound there is nothing to unbind, and it makes no room.
-        unbind(ids[4])
-        unbind(ids[0])
-        _ = bind(6)
-        _ = bind(7)
-        await call()
-        #expect(calls.take() == [2, 3, 6])
-        #expect(delegate.errors.count == 3)
-        switch target {
-        case .client: pusher.unbindAll()
-        case .channel: channel.unbindAll()
-        case .user: pusher.user.unbindAll()
-        case .watchlist: pusher.user.watchlist.unbindAll()
-        }
-        for number in 8...10 { _ = bind(number) }
-        await call()
-        #expect(calls.take() == [8, 9, 10])
-        #expect(delegate.errors.count == 3)
-    }
-
-    @Test("callbacks of all kinds count together, and sequences do not")
-    func bindingsOfAllKinds() async throws {
-        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 4)))
-        let delegate = RecordingDelegate()
-        pusher.delegate = delegate
-        let channel = pusher.subscribe("orders")
-        let sequences = (1...10).map { _ in channel.events }
-        channel.bind { _ in }
-        channel.bind(eventName: "e", as: Int.self) { _ in }
-        channel.bindOnMain { _ in }
-        let observation = channel.observe { _ in }
-        await world.run()
-        #expect(delegate.errors.count == 0)
-        channel.bindOnMain(eventName: "e") { _ in }
-        await world.run()
-        #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings])
-        withExtendedLifetime((sequences, observation)) {}
+        await world.runUntil { delegate.subscriptions.elements.last == "channel-100" }
+        #expect(delegate.states.elements == [.connecting, .connected])
+        await world.runUntil { dropped().last?.contains("has caught up") == true }
+        #expect(dropped().count == 2)
     }
 }

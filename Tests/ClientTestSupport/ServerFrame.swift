@@ -1,0 +1,16 @@
+/// Frames as a server sends them.
+package enum ServerFrame {
+    /// - Parameter first: The first byte: whether it is the last frame of a message, reserved bits, opcode.
+    package static func bytes(_ first: UInt8, _ payload: some Collection<UInt8>) -> [UInt8] {
+        let count = payload.count
+        let length: [UInt8] =
+            switch count {
+            case ...125: [UInt8(count)]
+            case ...65_535: [126, UInt8(count >> 8), UInt8(count & 0xFF)]
+            default: [127] + (0..<8).map { UInt8(truncatingIfNeeded: count >> (56 - 8 * $0)) }
+            }
+        return [first] + length + payload
+    }
+
+    package static func text(_ text: String) -> [UInt8] { bytes(0x81, text.utf8) }
+}

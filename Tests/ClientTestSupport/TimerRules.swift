@@ -1,0 +1,38 @@
+package import PusherClient
+
+/// Which timers may run, and which have to, in a state of the connection.
+package struct TimerRules {
+    private let required: [TimerID.Purpose]
+    private let allowed: [TimerID.Purpose]
+    private let isConnected: Bool
+    private let state: String
+
+    package init(_ state: ConnectionStateMachine.State) {
+        (required, allowed, isConnected, self.state) =
+            switch state {
+            case .initialized: ([], [], false, "initialized")
+            case .disconnected: ([], [], false, "disconnected")
+            case .refused: ([], [], false, "refused")
+            case .connecting: ([.attempt], [.attempt, .unavailable], false, "connecting")
+            case .connected:
+                (
+                    [], [.activity, .pong, .subscription, .authorization, .signIn, .clientEvents], true, "connected"
+                )
+            case .asking: ([], [.unavailable], false, "asking")
+            case .waiting: ([.retry], [.retry, .unavailable], false, "waiting")
+            case .disconnecting: ([.closing], [.closing], false, "disconnecting")
+            }
+    }
+
+    /// What is wrong with the timers that run, if something is.
+    package func problem(with running: [TimerID.Purpose]) -> String? {
+        let isSound =
+            required.allSatisfy(running.contains)
+            && running.allSatisfy { purpose in
+                allowed.contains(purpose) && (purpose == .authorization || running.count { $0 == purpose } == 1)
+            }
+        guard isSound else { return "while \(state) the timers \(running) run" }
+        guard isConnected, running.contains(.activity) == running.contains(.pong) else { return nil }
+        return "nobody watches the server: \(running)"
+    }
+}

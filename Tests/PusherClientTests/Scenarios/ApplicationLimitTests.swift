@@ -1,0 +1,146 @@
+import NIOCore
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+@Suite("Limits: what an application makes grow", .timeLimit(.minutes(5)))
+struct ApplicationLimitTests {
+    let world = VirtualWorld()
+
+    @Test(
+        "a channel too many is refused, ends its sequences, and is told as any refusal",
+        arguments: ["orders", "private-orders", "presence-orders"]
+    )
+    func channels(name: String) async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 2)))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        for number in 1...2 { pusher.subscribe("channel-\(number)") }
+        await world.run()
+        let before = world.server.receivedMessages().count
+        let channel = pusher.subscribe(name)
+        #expect((channel is PusherPresenceChannel) == (name == "presence-orders"))
+        for await _ in channel.events { Issue.record("an event of a channel that is refused") }
+        for await _ in channel.resubscriptions { Issue.record("an event of a channel that is refused") }
+        let error = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }
+        #expect(error?.kind == .tooManyChannels)
+        #expect(pusher.connection.channels.channels.count == 2)
+        #expect(pusher.connection.channels.find(name: name) == nil)
+        // The delegate is told on the event loop.
+        await world.run()
+        #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.tooManyChannels])
+        let work = try await world.complete {
+            await pusher.withChannel(name) { channel in channel.name }
+        }
+        #expect(work == name)
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
+        #expect(!world.server.receivedMessages().dropFirst(before).contains { $0.contains(#""\#(name)""#) })
+        // One that is there already is not one more, and what goes makes room.
+        #expect(pusher.subscribe("channel-1").fault == nil)
+        pusher.unsubscribe("channel-1")
+        let other = pusher.subscribe(name)
+        await world.runUntil { other.subscribed }
+        #expect(other !== channel)
+    }
+
+    @Test("a channel that is unsubscribed makes room at once, also while the server's answer is due")
+    func unansweredChannel() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
+        let second = try await world.atOnce {
+            pusher.subscribe("first")
+            pusher.unsubscribe("first")
+            return pusher.subscribe("second")
+        }
+        try #require(second.fault == nil)
+        await world.runUntil { second.subscribed }
+        #expect(pusher.subscribe("third").fault?.kind == .tooManyChannels)
+        pusher.unsubscribe("second")
+        #expect(pusher.subscribe("third").fault == nil)
+    }
+
+    enum Target: String, CaseIterable { case client, channel, user, watchlist }
+
+    @Test("a callback too many is not bound, and reported; what is unbound makes room", arguments: Target.allCases)
+    func bindings(target: Target) async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 3)))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("orders")
+        await world.run()
+        let calls = Log<Int>()
+        func bind(_ number: Int) -> String {
+            switch target {
+            case .client: pusher.bind(eventName: "e") { _ in calls.append(number) }
+            case .channel: channel.bind(eventName: "e") { _ in calls.append(number) }
+            case .user: pusher.user.bind(eventName: "e") { _ in calls.append(number) }
+            case .watchlist: pusher.user.watchlist.bind(eventName: "e") { _ in calls.append(number) }
+            }
+        }
+        func unbind(_ id: String) {
+            switch target {
+            case .client: pusher.unbind(eventName: "e", callbackId: id)
+            case .channel: channel.unbind(eventName: "e", callbackId: id)
+            case .user: pusher.user.unbind(eventName: "e", callbackId: id)
+            case .watchlist: pusher.user.watchlist.unbind(callbackId: id)
+            }
+        }
+        func call() async {
+            let event = PusherEvent(eventName: "e")
+            switch target {
+            case .client: pusher.engine.deliverAgain(event, to: pusher.engine.everyEvent)
+            case .channel: pusher.engine.deliverAgain(event, to: channel.sinks)
+            case .user: pusher.engine.deliverAgain(event, to: pusher.engine.userEvents)
+            case .watchlist:
+                let engine = pusher.engine
+                engine.eventLoop.execute { engine.watchlistChanged(WatchlistEvent(name: "e", userIDs: [])) }
+            }
+            await world.run()
+        }
+        let ids = (1...5).map { bind($0) }
+        #expect(Set(ids).count == 5)
+        await call()
+        #expect(calls.take() == [1, 2, 3])
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings, .tooManyBindings])
+        // Of a callback that was never bound there is nothing to unbind, and it makes no room.
+        unbind(ids[4])
+        unbind(ids[0])
+        _ = bind(6)
+        _ = bind(7)
+        await call()
+        #expect(calls.take() == [2, 3, 6])
+        #expect(delegate.errors.count == 3)
+        switch target {
+        case .client: pusher.unbindAll()
+        case .channel: channel.unbindAll()
+        case .user: pusher.user.unbindAll()
+        case .watchlist: pusher.user.watchlist.unbindAll()
+        }
+        for number in 8...10 { _ = bind(number) }
+        await call()
+        #expect(calls.take() == [8, 9, 10])
+        #expect(delegate.errors.count == 3)
+    }
+
+    @Test("callbacks of all kinds count together, and sequences do not")
+    func bindingsOfAllKinds() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 4)))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("orders")
+        let sequences = (1...10).map { _ in channel.events }
+        channel.bind { _ in }
+        channel.bind(eventName: "e", as: Int.self) { _ in }
+        channel.bindOnMain { _ in }
+        let observation = channel.observe { _ in }
+        await world.run()
+        #expect(delegate.errors.count == 0)
+        channel.bindOnMain(eventName: "e") { _ in }
+        await world.run()
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings])
+        withExtendedLifetime((sequences, observation)) {}
+    }
+}

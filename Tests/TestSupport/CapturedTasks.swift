@@ -1,0 +1,61 @@
+import Foundation
+
+/// Runs the tasks of one world, one step after the other, when the world says so.
+///
+/// What a thread that has captured tasks gives to the global executor comes here, by a hook of the concurrency runtime
+/// that exists for such ends; all other threads go on as ever. So the order in which tasks run is the world's, and the
+/// same for the same seed.
+package final class CapturedTasks {
+    private var jobs: [UnownedJob] = []
+    private let executor = Executor()
+
+    /// Confined to what a job needs to be run on.
+    private final class Executor: SerialExecutor {
+        func enqueue(_ job: UnownedJob) { CapturedTasks.capture(job) { _ in } }
+    }
+
+    package var isEmpty: Bool { jobs.isEmpty }
+    package var count: Int { jobs.count }
+
+    /// Runs what was ready first, as far as it goes; nothing where there is nothing.
+    package func runNext() { run(0) }
+
+    /// Runs one of those that are ready, counted in the order in which they became so.
+    package func run(_ index: Int) {
+        guard index < jobs.count else { return }
+        jobs.remove(at: index).runSynchronously(on: executor.asUnownedSerialExecutor())
+    }
+
+    /// Captures what the current thread gives to the global executor while `body` runs.
+    package static func capturing<Result>(_ body: (CapturedTasks) throws -> Result) rethrows -> Result {
+        _ = isHooked
+        let tasks = CapturedTasks()
+        pthread_setspecific(key, Unmanaged.passUnretained(tasks).toOpaque())
+        defer { pthread_setspecific(key, nil) }
+        return try body(tasks)
+    }
+
+    private static let key: pthread_key_t = {
+        var key = pthread_key_t()
+        precondition(pthread_key_create(&key, nil) == 0, "the process has no room for a thread's variable")
+        return key
+    }()
+
+    private typealias Enqueue = @convention(thin) (UnownedJob) -> Void
+    private typealias Hook = @convention(thin) (UnownedJob, Enqueue) -> Void
+
+    private static let isHooked: Bool = {
+        guard let symbol = dlsym(dlopen(nil, RTLD_NOW), "swift_task_enqueueGlobal_hook") else {
+            preconditionFailure("this version of Swift has no hook for its global executor")
+        }
+        symbol.assumingMemoryBound(to: Hook?.self).pointee = { job, original in
+            CapturedTasks.capture(job, orElse: { original($0) })
+        }
+        return true
+    }()
+
+    private static func capture(_ job: UnownedJob, orElse pass: (UnownedJob) -> Void) {
+        guard let pointer = pthread_getspecific(key) else { return pass(job) }
+        Unmanaged<CapturedTasks>.fromOpaque(pointer).takeUnretainedValue().jobs.append(job)
+    }
+}
