@@ -1,3 +1,4 @@
+import ClientTestSupport
 import Foundation
 import PusherClient
 import PusherEncryption
@@ -16,10 +17,14 @@ import PusherProtocol
 /// K code reason    a close frame              !               disconnect
 /// R bytes          bytes as they are          W seconds       time passes
 /// H digits         bytes, in hexadecimal      Z seconds       the machine sleeps
-/// e name text      an encrypted event         A body          the next authorization is answered so
-/// U lines, \ for   an answer to the upgrade   a status body   or so; with 0, not at all
-/// E                the connection ends        X               the next connection is refused
-/// y                the server answers, or no longer does
+/// e name text      an encrypted event         r name          subscribe again
+/// U lines, \ for   an answer to the upgrade   v               see whether the server is there
+/// E                the connection ends        n               connect anew
+/// A body           the next authorization is answered so
+/// a status body    or so; with 0, not at all
+/// X                the next connection is refused
+/// y                the server ignores what the client sends, or no longer does
+/// Y                it does not read it yet, or does now
 /// g                it upgrades and greets, or no longer does
 /// G                it greets
 /// J                what is sent is held, and comes in one read at the next J
@@ -66,7 +71,8 @@ struct ClientScript {
         case UInt8(ascii: "G"): world.network.current?.greet()
         case UInt8(ascii: "E"): world.network.current?.end()
         case UInt8(ascii: "X"): world.network.refusals = min(world.network.refusals + 1, 3)
-        case UInt8(ascii: "y"): world.isAnswering.toggle()
+        case UInt8(ascii: "y"): world.attention = world.attention == .ignoring ? .answering : .ignoring
+        case UInt8(ascii: "Y"): world.attention = world.attention == .stalled ? .answering : .stalled
         case UInt8(ascii: "g"): world.isGreeting.toggle()
         case UInt8(ascii: "+"): world.subscribe(rest.text)
         case UInt8(ascii: "-"): world.unsubscribe(rest.text)
@@ -75,10 +81,13 @@ struct ClientScript {
         case UInt8(ascii: "?"):
             guard let channel = client?.connection.channels.find(name: rest.text) else { return }
             Task { _ = try? await channel.subscribed() }
-        case UInt8(ascii: "@"): client?.signIn()
-        case UInt8(ascii: "&"): client?.signOut()
-        case UInt8(ascii: "^"): client?.connect()
-        case UInt8(ascii: "!"): client?.disconnect()
+        case UInt8(ascii: "r"): client?.connection.channels.find(name: rest.text)?.resubscribe()
+        case UInt8(ascii: "v"): client?.checkConnection()
+        case UInt8(ascii: "n"): world.reconnect()
+        case UInt8(ascii: "@"): world.signIn()
+        case UInt8(ascii: "&"): world.signOut()
+        case UInt8(ascii: "^"): world.connect()
+        case UInt8(ascii: "!"): world.disconnect()
         case UInt8(ascii: "W"): world.advance(seconds: take(rest))
         case UInt8(ascii: "Z"): world.suspend(seconds: take(rest))
         case UInt8(ascii: "A"): world.requester.append(HTTPResponse(status: 200, body: rest))

@@ -1,16 +1,21 @@
-import NIOCore
+import ClientTestSupport
 import PusherClient
 import PusherProtocol
+import TestSupport
 
-/// Whatever a server sends, the client never ends the process, never stands still without a timer or a reason, and is
-/// connected and subscribed again as soon as the server behaves; after `disconnect()` nothing of it is left, and nothing
-/// in memory after that.
+/// Whatever a server sends, the client never ends the process, and knows where it is: it has the timers and the channels
+/// that belong there. As soon as the server behaves it comes to rest by itself, agrees with the server about its
+/// subscriptions, and is connected and subscribed again when it is told to; after `disconnect()` nothing of it is left,
+/// and nothing in memory after that.
 ///
 /// Input: lines, each a command: see ``ClientScript``.
 enum ClientTarget {
     static func run(_ input: [UInt8]) {
-        let world = ClientWorld()
-        world.client?.connect()
+        CapturedTasks.capturing { run(input, ClientWorld($0)) }
+    }
+
+    private static func run(_ input: [UInt8], _ world: ClientWorld) {
+        world.connect()
         var script = ClientScript(world: world)
         var reader = InputReader(input)
         var count = 0
@@ -20,16 +25,17 @@ enum ClientTarget {
             world.settle()
             checkState(of: world, after: line)
         }
-        recover(world)
-        end(world)
+        ClientEnding(world: world).run()
     }
 
     /// It is where it says it is, and something will bring it on.
     private static func checkState(of world: ClientWorld, after line: [UInt8]) {
         guard let client = world.client else { return }
-        let (state, status, running) = (
-            client.connection.connectionState, client.connection.status, client.engine.running
-        )
+        let (machine, holdings) = (client.engine.machine, client.engine.holdings)
+        let (state, status) = (client.connection.connectionState, client.connection.status)
+        func demand(_ condition: Bool, _ message: @autoclosure () -> String) {
+            require(condition, "\(message()), \(status), after \(line.text)")
+        }
         let isRight =
             switch (state, status) {
             case (.connecting, .connecting), (.connecting, .unavailable), (.connected, .connected),
@@ -38,55 +44,38 @@ enum ClientTarget {
                 true
             default: false
             }
-        require(isRight, "\(state) is \(status) after \(line.text)")
-        require(state == .disconnected || running.timers > 0, "\(status) has no timer after \(line.text)")
-        require(state != .connected || running.sockets == 1, "\(running.sockets) sockets after \(line.text)")
-        require(running.sockets <= 1, "\(running.sockets) sockets after \(line.text)")
-        if case .disconnected = status { require(running == .nothing, "\(running) while \(status)") }
-        if case .refused = status { require(running == .nothing, "\(running) while \(status)") }
+        demand(isRight, "it is \(state)")
+        let problem = TimerRules(machine.connection.state).problem(with: holdings.timers)
+        demand(problem == nil, problem ?? "")
+        demand(holdings.sockets.count <= 1, "\(holdings.sockets) are the sockets")
+        demand(state != .connected || holdings.sockets.count == 1, "there is no socket")
+        if state == .disconnected { demand(holdings.isIdle, "\(holdings) goes on") }
+        demand(state == .connected || holdings.authorizations == 0, "\(holdings.authorizations) authorizations go on")
+        demand(
+            machine.connection.isWanted == world.wantsConnection || machine.connection.failure != nil,
+            "the last call asked for \(world.wantsConnection ? "a connection" : "none")"
+        )
+        demand(machine.signIn.isWanted == world.wantsSignIn, "the last call asked for \(world.wantsSignIn)")
+        let known = Set(machine.wantedSubscriptions.map(\.name))
+        demand(known == world.wanted, "it has the channels \(known.sorted()), not \(world.wanted.sorted())")
         for channel in client.connection.channels.channels.values where channel.subscribed {
-            require(state == .connected, "\(channel.name) is subscribed while \(status)")
+            demand(state == .connected, "\(channel.name) is subscribed")
         }
+        checkServer(of: world, client, machine, after: line)
     }
 
-    /// The server is a good one from now on.
-    private static func recover(_ world: ClientWorld) {
-        world.isAnswering = true
-        world.isGreeting = true
-        world.network.refusals = 0
-        world.requester.forgetAnswers()
-        for server in world.network.servers { server.end() }
-        world.settle()
-        world.client?.connect()
-        for _ in 0..<40 where !isRecovered(world) { world.advance(seconds: 1) }
-        guard let client = world.client else { return }
-        require(client.connection.connectionState == .connected, "it is stuck: \(client.connection.status)")
-        require(isRecovered(world), "not all of \(world.wanted) are subscribed again")
-        let unwanted = client.connection.channels.channels.keys.filter { !world.wanted.contains($0) }
-        require(unwanted.isEmpty, "\(unwanted) are still there")
-    }
-
-    private static func isRecovered(_ world: ClientWorld) -> Bool {
-        guard let connection = world.client?.connection, connection.connectionState == .connected else { return false }
-        let names = world.wanted.filter { (try? ChannelName($0)) != nil }
-        return names.allSatisfy { connection.channels.find(name: $0)?.subscribed == true }
-    }
-
-    private static func end(_ world: ClientWorld) {
-        world.client?.disconnect()
-        world.advance(seconds: 5)
-        if let client = world.client {
-            require(
-                client.connection.connectionState == .disconnected,
-                "after disconnect(): \(client.connection.status)"
-            )
-            require(client.engine.running == .nothing, "after disconnect(): \(client.engine.running)")
-        }
-        require(world.network.servers.isEmpty, "after disconnect() a socket is open")
-        weak let engine = world.client?.engine
-        world.drop()
-        world.settle()
-        require(engine == nil, "the client is not freed")
-        require(world.requester.isShutDown, "the requester is not shut down")
+    /// No subscription is left at the server that the client knows nothing of.
+    private static func checkServer(
+        of world: ClientWorld,
+        _ client: Pusher,
+        _ machine: ClientStateMachine,
+        after line: [UInt8]
+    ) {
+        guard world.attention == .answering, machine.connectionState == .connected,
+            let server = world.network.current, server.isHeard
+        else { return }
+        let known = Set(machine.subscriptions.values.map(\.name))
+        let forgotten = server.channels.subtracting(known)
+        require(forgotten.isEmpty, "the server still has \(forgotten.sorted()) after \(line.text)")
     }
 }

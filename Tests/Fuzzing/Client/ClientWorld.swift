@@ -1,3 +1,4 @@
+import ClientTestSupport
 import Foundation
 import Logging
 import NIOConcurrencyHelpers
@@ -5,6 +6,7 @@ import NIOCore
 import NIOEmbedded
 import PusherClient
 import PusherProtocol
+import TestSupport
 
 /// A whole client, whose server and whose time are those of an input.
 final class ClientWorld {
@@ -14,18 +16,24 @@ final class ClientWorld {
     private let listener = Listener()
     /// What `subscribe` and `unsubscribe` were last called for.
     private(set) var wanted: Set<String> = []
-    private let suspended = NIOLockedValueBox(Duration.zero)
-    /// Whether the server does on its own what a server does.
-    var isAnswering = true
+    /// Whether the last call asked for a connection.
+    private(set) var wantsConnection = false
+    /// Whether the last call asked for the user to be signed in.
+    private(set) var wantsSignIn = false
+    private let clock: SuspendableClock
+    var attention = ScriptedServer.Attention.answering
     /// Whether it upgrades and greets on its own.
     var isGreeting = true
     private var sequence: EventSequence<PusherEvent>?
 
-    private static let start = ContinuousClock.now
+    private let tasks: CapturedTasks
 
-    init() {
-        require(Jobs.areOurs, "tasks cannot be had in order")
-        let (loop, suspended) = (network.loop, suspended)
+    /// - Parameter tasks: Those of the current thread, which is the only one that `EmbeddedEventLoop` allows.
+    init(_ tasks: CapturedTasks) {
+        self.tasks = tasks
+        let loop = network.loop
+        let clock = SuspendableClock { loop.now }
+        self.clock = clock
         let client = Pusher(
             key: "key",
             options: Self.options,
@@ -33,9 +41,7 @@ final class ClientWorld {
                 eventLoop: loop,
                 transport: ScriptedTransport(network: NIOLoopBound(network, eventLoop: loop)),
                 requester: requester,
-                now: {
-                    Self.start + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
-                },
+                now: { clock.now },
                 random: { 0.5 }
             )
         )
@@ -77,6 +83,45 @@ final class ClientWorld {
     func unsubscribe(_ name: String) {
         client?.unsubscribe(name)
         wanted.remove(name)
+        listener.forget(name)
+    }
+
+    func connect() {
+        wantsConnection = true
+        client?.connect()
+    }
+
+    func disconnect() {
+        wantsConnection = false
+        client?.disconnect()
+    }
+
+    func reconnect() {
+        wantsConnection = true
+        client?.reconnectNow()
+    }
+
+    func signIn() {
+        wantsSignIn = true
+        client?.signIn()
+    }
+
+    func signOut() {
+        wantsSignIn = false
+        client?.signOut()
+    }
+
+    /// What the application was last told of the channel; nil where that is nothing.
+    func outcome(of name: String) -> SubscriptionOutcome? { listener.outcome(of: name) }
+
+    /// The server, and all that lies between, is as it should be from now on. What the client has to find out by
+    /// itself, for example that nothing comes on its socket, is as it was.
+    func heal() {
+        attention = .answering
+        isGreeting = true
+        network.refusals = 0
+        requester.forgetAnswers()
+        settle()
     }
 
     // MARK: Time
@@ -85,10 +130,11 @@ final class ClientWorld {
     func settle() {
         for _ in 0..<1_000 {
             network.loop.run()
-            var hasHappened = Jobs.run()
+            var hasHappened = !tasks.isEmpty
+            while !tasks.isEmpty { tasks.runNext() }
             for server in network.servers {
-                if server.receive(answering: isAnswering) { hasHappened = true }
-                if isGreeting, !server.isUpgraded, server.hasRequest {
+                if server.receive(attention) { hasHappened = true }
+                if isGreeting, attention != .stalled, !server.isUpgraded, server.hasRequest {
                     server.upgrade()
                     server.greet()
                     hasHappened = true
@@ -109,7 +155,7 @@ final class ClientWorld {
     }
 
     /// The machine sleeps: the clock goes on, the timers do not.
-    func suspend(seconds: Int) { suspended.withLockedValue { $0 += .seconds(seconds) } }
+    func suspend(seconds: Int) { clock.suspend(for: .seconds(seconds)) }
 
     func drop() {
         sequence = nil
@@ -117,14 +163,27 @@ final class ClientWorld {
     }
 }
 
+enum SubscriptionOutcome: Sendable {
+    case subscribed
+    case failed
+}
+
 /// Reads what it is told, as an application does that shows it.
 private final class Listener: PusherDelegate {
+    private let outcomes = NIOLockedValueBox<[String: SubscriptionOutcome]>([:])
+
+    func outcome(of name: String) -> SubscriptionOutcome? { outcomes.withLockedValue { $0[name] } }
+    func forget(_ name: String) { outcomes.withLockedValue { $0[name] = nil } }
+
+    func subscribedToChannel(name: String) { outcomes.withLockedValue { $0[name] = .subscribed } }
+
     func debugLog(message: String) { require(message.utf8.count < 20_000, "a message to the log is long") }
 
     func receivedError(error: PusherError) { require(!"\(error)".isEmpty, "an error says nothing") }
 
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
         require(error?.localizedDescription.isEmpty == false, "a failure says nothing")
+        outcomes.withLockedValue { $0[name] = .failed }
     }
 
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import NIOCore
 import NIOEmbedded
 import PusherProtocol
@@ -5,15 +6,31 @@ import PusherProtocol
 /// The server's end of one connection. It answers the upgrade, and, unless the input says otherwise, what the client
 /// sends after it, as a server does.
 final class ScriptedServer {
+    /// What it does with what the client sends.
+    enum Attention {
+        case answering
+        /// It answers nothing, and subscribes to nothing.
+        case ignoring
+        /// It reads nothing until later.
+        case stalled
+    }
+
     /// The number of the connection.
     let number: Int
     let channel: EmbeddedChannel
     private var request: [UInt8] = []
     private var frames = ClientFrames()
+    private var position = FramePosition()
     private(set) var isUpgraded = false
     private(set) var hasSentClose = false
     /// False once anything was sent that is not as it should be.
     private(set) var isPlain = true
+    /// False once something that it said by itself was no frame of its own, but went into one that the input has begun.
+    private var isUnderstood = true
+    /// The channels that the client has subscribed, as the server knows it.
+    private(set) var subscriptions: Set<String> = []
+    /// Those that it has ignored the subscription of.
+    private var ignored: Set<String> = []
 
     init(number: Int, channel: EmbeddedChannel) {
         self.number = number
@@ -23,20 +40,37 @@ final class ScriptedServer {
     var isOpen: Bool { channel.isActive }
     var socketID: String { "1.\(number)" }
 
+    /// Whether the client has heard what the server has said by itself, and will.
+    var isHeard: Bool { isUnderstood && position.isBetweenFrames }
+
+    /// The subscriptions, but for the user's own channel, which is none that the application has asked for.
+    var channels: Set<String> { subscriptions.filter { !$0.hasPrefix(ChannelName.serverToUserPrefix) } }
+
+    /// The subscriptions that the client may take for its own: the input may have said so.
+    var claimed: Set<String> { isPlain ? subscriptions : subscriptions.union(ignored) }
+
     // MARK: Sending
 
     /// In one read each.
-    func send(_ pieces: [[UInt8]]) {
+    private func write(_ pieces: [[UInt8]]) {
         for piece in pieces where channel.isActive {
             channel.pipeline.fireChannelRead(ByteBuffer(bytes: piece))
             channel.pipeline.fireChannelReadComplete()
         }
     }
 
+    private func send(_ frame: [UInt8]) {
+        if !isUpgraded || !position.isBetweenFrames { isUnderstood = false }
+        position.advance(over: frame)
+        write([frame])
+    }
+
     /// What the input has made up.
     func sendScripted(_ pieces: [[UInt8]]) {
         isPlain = false
-        send(pieces)
+        if !isUpgraded { isUnderstood = false }
+        for piece in pieces { position.advance(over: piece) }
+        write(pieces)
     }
 
     func upgrade(_ answer: [UInt8]? = nil) {
@@ -46,16 +80,17 @@ final class ScriptedServer {
             HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
             Sec-WebSocket-Accept: {accept}\r\n\r\n
             """
-        if answer != nil { isPlain = false }
-        send([(answer ?? Array(usual.utf8)).replacing("{accept}".utf8, with: accept.utf8)])
+        // Where such an answer ends, and frames begin, is not looked into.
+        if answer != nil { (isPlain, isUnderstood) = (false, false) }
+        write([(answer ?? Array(usual.utf8)).replacing("{accept}".utf8, with: accept.utf8)])
     }
 
     func greet() {
-        send([
+        send(
             ServerFrame.text(
                 #"{"event":"pusher:connection_established","data":"{\"socket_id\":\"\#(socketID)\",\"activity_timeout\":60}"}"#
             )
-        ])
+        )
     }
 
     func end() { channel.close(promise: nil) }
@@ -71,33 +106,41 @@ final class ScriptedServer {
 
     var hasRequest: Bool { request.suffix(4) == [13, 10, 13, 10] }
 
-    /// Takes what the client has sent; false where it has sent nothing.
-    func receive(answering: Bool) -> Bool {
+    /// Takes what the client has sent; false where there is nothing to take.
+    func receive(_ attention: Attention) -> Bool {
         var hasReceived = false
         while let buffer = (try? channel.readOutbound(as: ByteBuffer.self)) ?? nil {
             hasReceived = true
             let bytes = Array(buffer.readableBytesView)
             if isUpgraded || hasRequest { frames.append(bytes) } else { request += bytes }
         }
-        while let frame = frames.next() { take(frame, answering: answering) }
+        guard attention != .stalled else { return hasReceived }
+        while let frame = frames.next() {
+            hasReceived = true
+            take(frame, isAnswering: attention == .answering)
+        }
         return hasReceived
     }
 
-    private func take(_ frame: ClientFrames.Frame, answering: Bool) {
+    private func take(_ frame: ClientFrames.Frame, isAnswering: Bool) {
         switch frame.opcode {
         case 1:
             guard let message = try? Envelope(decoding: frame.payload.span) else {
                 return require(false, "the client sends what is no message: \(frame.payload.text)")
             }
             check(message)
-            if answering, let answer = answer(to: message) { send([ServerFrame.text(answer)]) }
+            if isAnswering {
+                if let answer = answer(to: message) { send(ServerFrame.text(answer.jsonText)) }
+            } else {
+                ignore(message)
+            }
         case 8:
             require(frame.payload.count != 1, "the client sends half a close code")
             let reason = frame.payload.dropFirst(2)
             require(String(validating: reason, as: UTF8.self) != nil, "the client gives a reason that is not UTF-8")
-            guard answering, !hasSentClose else { return }
+            guard isAnswering, !hasSentClose else { return }
             hasSentClose = true
-            send([ServerFrame.bytes(0x88, Array(frame.payload.prefix(2)))])
+            send(ServerFrame.bytes(0x88, frame.payload.prefix(2)))
             end()
         default: break
         }
@@ -111,24 +154,48 @@ final class ScriptedServer {
         require(auth == "key:\(socketID)", "the signature \(auth) is sent on \(socketID)")
     }
 
-    private func answer(to message: Envelope) -> String? {
-        let data = message.data.value
+    /// An unsubscription has no answer, and so is none the less.
+    private func ignore(_ message: Envelope) {
+        let name = message.data.value?["channel"]?.string ?? ""
         switch message.event {
-        case EventName.ping: return Envelope.pong.jsonText
+        case EventName.subscribe: ignored.insert(name)
+        case EventName.unsubscribe:
+            subscriptions.remove(name)
+            ignored.remove(name)
+        default: break
+        }
+    }
+
+    private func answer(to message: Envelope) -> Envelope? {
+        let data = message.data.value
+        let name = data?["channel"]?.string ?? ""
+        switch message.event {
+        case EventName.ping: return .pong
         case EventName.signIn:
             let user = data?["user_data"]?.string ?? ""
             let answer: JSONValue = ["user_data": .string(user)]
-            return Envelope(event: EventName.signInSuccess, data: .string(answer.jsonText)).jsonText
+            return Envelope(event: EventName.signInSuccess, data: .string(answer.jsonText))
         case EventName.subscribe:
-            let name = data?["channel"]?.string ?? ""
+            ignored.remove(name)
+            guard subscriptions.insert(name).inserted else {
+                return Self.error("Existing subscription to channel \(name)")
+            }
             let isPresence = ChannelKind(ofChannelNamed: name).base == .presence
             let members: JSONValue = ["presence": ["count": 1, "ids": ["me"], "hash": ["me": nil]]]
             return Envelope(
                 event: EventName.subscriptionSucceededInternal,
                 channel: name,
                 data: .string(isPresence ? members.jsonText : "{}")
-            ).jsonText
+            )
+        case EventName.unsubscribe:
+            ignored.remove(name)
+            return subscriptions.remove(name) == nil ? Self.error("No current subscription to channel \(name)") : nil
         default: return nil
         }
+    }
+
+    private static func error(_ message: String) -> Envelope {
+        let data: JSONValue = ["code": .null, "message": .string(message)]
+        return Envelope(event: EventName.error, data: .json(data.jsonText))
     }
 }

@@ -4,14 +4,15 @@ import PusherClient
 /// A redirect leads to http or https, never from https to http, and takes credentials nowhere else; a `Retry-After` is
 /// a time within its limits.
 ///
-/// Input: a byte that chooses the request and the status, and the `Location`, which is taken for a `Retry-After` too.
+/// Input: a byte that chooses the request and the status, and the `Location`, which is taken for a `Retry-After` too. In
+/// it `{pad}` stands for 1,000 bytes.
 enum RedirectTarget {
     private static let now = Date(timeIntervalSince1970: 1_767_225_600)
 
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
         let choice = reader.byte()
-        let location = reader.remaining().text
+        let location = reader.remaining().padded.text
         let delay = EndpointAnswer.retryDelay(location, now: now)
         require(delay >= .zero && delay <= .seconds(EndpointAnswer.maximumRetryDelay), "a retry after \(delay)")
 

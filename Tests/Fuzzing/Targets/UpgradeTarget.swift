@@ -4,7 +4,7 @@ import PusherClient
 /// The answer to an upgrade means the same however it is cut, and what follows it is left alone.
 ///
 /// Input: the number of bytes for the lengths of pieces, those, the answer. In it `{accept}` stands for the right
-/// `Sec-WebSocket-Accept`.
+/// `Sec-WebSocket-Accept`, and `{pad}` for 1,000 bytes.
 enum UpgradeTarget {
     /// That of RFC 6455, section 1.3.
     private static let key = "dGhlIHNhbXBsZSBub25jZQ=="
@@ -19,7 +19,7 @@ enum UpgradeTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
         let lengths = reader.bytes(Int(reader.byte() % 8))
-        let answer = reader.remaining().replacing("{accept}".utf8, with: accept.utf8)
+        let answer = reader.remaining().padded.replacing("{accept}".utf8, with: accept.utf8)
         let request = TransportRequest(host: "server.test", port: 80, useTLS: false, path: "/app/key")
         guard let upgrade = try? UpgradeRequest(request, key: key) else { return require(false, "no request") }
         let whole = outcome(of: [answer], upgrade)

@@ -1,18 +1,3 @@
-import Foundation
-
-/// Frames as a server sends them.
-enum ServerFrame {
-    static func bytes(_ first: UInt8, _ payload: [UInt8]) -> [UInt8] {
-        switch payload.count {
-        case ...125: [first, UInt8(payload.count)] + payload
-        case ...65_535: [first, 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload
-        default: [first, 127] + (0..<8).map { UInt8(payload.count >> (56 - 8 * $0) & 0xFF) } + payload
-        }
-    }
-
-    static func text(_ text: String) -> [UInt8] { bytes(0x81, Array(text.utf8)) }
-}
-
 /// Takes apart what the client sends, and insists on its being what a client may send.
 struct ClientFrames {
     struct Frame {
