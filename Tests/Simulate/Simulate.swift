@@ -4,7 +4,7 @@ import Simulation
 
 /// Runs simulations, seed after seed, on all cores. What fails is shrunk and printed.
 ///
-/// `simulate [--first SEED] [--seeds COUNT] [--histogram] [--no-shrinking]`
+/// `simulate [--first SEED] [--seeds COUNT] [--histogram] [--no-shrinking] [--trace]`
 @main
 enum Simulate {
     static func main() {
@@ -102,7 +102,8 @@ private final class Progress: Sendable {
                 let shrunk = Simulation(seed: failure.seed).shrunk()
             else { continue }
             print("\(shrunk.actions.count) actions are enough:\n\(shrunk.transcript)")
-            print(shrunk.run().violations.joined(separator: "\n"))
+            let outcome = shrunk.run(hasTrace: CommandLine.arguments.contains("--trace"))
+            print((outcome.trace + outcome.violations).joined(separator: "\n"))
         }
         print("\(done) seeds from \(first) on, \(failures.count) failures, \(elapsed) s")
         return failures.isEmpty

@@ -2,12 +2,13 @@
 """Removes one defence of the client after the other, and has the simulation look for it.
 
 Each is put back at once. A defence whose removal 2,000 seeds do not find is reported, and the script fails.
-Usage: mutants.py [NAME...], in the package's folder, with no changes in Sources that are not committed.
+Usage: mutants.py [NAME...], in the package's folder. It changes Sources while it runs, and wants nothing changed there.
 """
 
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 
@@ -22,7 +23,7 @@ MUTANTS = [
      "state = .stopped\n            return .dead(after: timeout, wasSuspended: wasSuspended)",
      "listen(since: now, for: timeout, into: &effects)\n            _ = wasSuspended\n            return .alive"),
     ("members of yesterday", CORE + "PresenceRoster.swift",
-     "        places = [:]\n        size = 0\n        leavesOut", "        size = 0\n        leavesOut"),
+     "        places = [:]\n        size = 0\n        self.leavesOut", "        size = 0\n        self.leavesOut"),
     ("members while the connection is lost", CORE + "PresenceRoster.swift",
      "mutating func connectionLost() { isCurrent = false }", "mutating func connectionLost() {}"),
     ("authorizations for a socket that is gone", CORE + "ClientStateMachine.swift",
@@ -45,17 +46,44 @@ MUTANTS = [
      "        loopState.value.authorizations.cancel(authorization)\n", "        loopState.value.authorizations.answered(authorization)\n"),
     ("events that overtake a change of state", "Sources/PusherClient/Engine/ClientEngine+Receiving.swift",
      "guard !isDraining, pending.isEmpty else {", "guard !isDraining else {"),
+    ("a name that cannot be resolved just now", CORE + "ConnectionStateMachine+Loss.swift",
+     "guard configuration.autoReconnect else {", "guard configuration.autoReconnect, error.code != .nameResolutionFailed else {"),
+    ("the user after a loss", CORE + "ClientStateMachine.swift",
+     "        beginSignIn(now: now, into: &effects)\n        for name", "        for name"),
+    ("a channel that is subscribed already", CORE + "SubscriptionStateMachine.swift",
+     "        case .idle, .failed: isWanted\n        case .authorizing, .awaitingSignIn, .subscribing, .subscribed, .invalid: false",
+     "        case .idle, .failed, .subscribed: isWanted\n        case .authorizing, .awaitingSignIn, .subscribing, .invalid: false"),
+    ("members who went while the connection was lost", CORE + "PresenceRoster.swift",
+     "added: members.filter { before[$0.id] == nil },\n            removed: before.values",
+     "added: members.filter { before[$0.id] == nil },\n            removed: before.values.filter { _ in false }"),
+    ("the end of an old connection of the same user", CORE + "PresenceRoster.swift",
+     "        guard id != myID else { return nil }\n", ""),
+    ("the order of client events that were not written", CORE + "ClientEventQueue.swift",
+     "insert(item, at: place)", "insert(item, at: place - place)"),
+    ("a limit of client events that is over", CORE + "ClientStateMachine+ClientEvents.swift",
+     "            effects.append(.schedule(timer, after: wait))\n", "            _ = wait\n"),
+    ("calls that wait for the connection", CORE + "ClientStateMachine.swift",
+     "        settleConnectionWaiters(into: &effects)\n        beginSignIn", "        beginSignIn"),
     ("a wait that goes on after disconnect()", CORE + "ConnectionStateMachine.swift",
      "        case .waiting(let timer, _, _):\n            effects.append(.cancel(timer))\n        case .connected",
      "        case .waiting:\n            break\n        case .connected"),
 ]
 
+# A client that loops for ever is found as well.
+TIMEOUT = 1200
 SWIFT = os.environ.get("SWIFT", "swift")
 FLAGS = os.environ.get("FLAGS", "").split()
 SEEDS = os.environ.get("SEEDS", "2000")
 
 
 def main():
+    if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "Sources"]).returncode:
+        sys.exit("There are changes in Sources: they would be in the way.")
+    if subprocess.run([SWIFT, "build", *FLAGS, "--product", "simulate"]).returncode:
+        sys.exit("The client does not compile as it is.")
+    unchanged = simulate()
+    if unchanged != "NOT FOUND":
+        sys.exit(f"The client as it is does not pass: {unchanged}")
     wanted = sys.argv[1:]
     missed = []
     for name, path, old, new in MUTANTS:
@@ -78,16 +106,28 @@ def try_mutant(file, old, new):
         if build.returncode:
             print(build.stdout[-2000:], build.stderr[-2000:])
             return "does not compile"
-        run = subprocess.run(
-            [".build/debug/simulate", "--seeds", SEEDS, "--no-shrinking"],
-            capture_output=True, text=True, env={**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"},
-        )
-        seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", run.stdout, re.MULTILINE)]
-        if seeds:
-            return f"found by seed {min(seeds)}"
-        return "NOT FOUND" if run.returncode == 0 else f"ended with {run.returncode}"
+        return simulate()
     finally:
         file.write_text(text)
 
 
+def simulate():
+    """Says which seed finds something."""
+    path = subprocess.run([SWIFT, "build", *FLAGS, "--show-bin-path"], capture_output=True, text=True, check=True)
+    try:
+        run = subprocess.run(
+            [path.stdout.strip() + "/simulate", "--seeds", SEEDS, "--no-shrinking"],
+            capture_output=True, text=True, timeout=TIMEOUT,
+            env={**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"},
+        )
+    except subprocess.TimeoutExpired:
+        return "found by hanging"
+    seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", run.stdout, re.MULTILINE)]
+    if seeds:
+        return f"found by seed {min(seeds)}"
+    return "NOT FOUND" if run.returncode == 0 else f"found by ending with {run.returncode}"
+
+
+# Put back what is changed also where the run is ended from outside.
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
 main()

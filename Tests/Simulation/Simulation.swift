@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PusherClient
+import TestSupport
 
 /// One run of a simulated world: a script, and what came of it.
 package struct Simulation: Sendable {
@@ -30,20 +31,26 @@ package struct Simulation: Sendable {
         package var digest: UInt64 = 0
         /// How many messages went over the wire.
         package var messageCount = 0
+        /// What was done and what went over the wire, with the times; empty where nobody wanted it.
+        package var trace: [String] = []
     }
 
     /// Runs it on the current thread.
     ///
-    /// - Parameter hasCoverage: Whether the faults are counted, which takes its time.
-    package func run(hasCoverage: Bool = false) -> Outcome {
+    /// - Parameters:
+    ///   - hasCoverage: Whether the faults are counted, which takes its time.
+    ///   - hasTrace: Whether what happens is noted.
+    package func run(hasCoverage: Bool = false, hasTrace: Bool = false) -> Outcome {
         CapturedTasks.capturing { tasks in
             let world = SimulatedWorld(settings, tasks: tasks)
             var outcome = Outcome()
+            if hasTrace { world.ledger.state.withLockedValue { $0.trace = [] } }
             world.settle()
             for (index, action) in actions.enumerated() {
                 if hasCoverage {
                     outcome.coverage.record(action.action, in: world.application.pusher?.connection.status)
                 }
+                world.ledger.note(Self.code(action.action))
                 world.perform(action)
                 if action.settles { world.checkInvariants() }
                 guard world.violations.isEmpty else {
@@ -53,6 +60,7 @@ package struct Simulation: Sendable {
             }
             if world.violations.isEmpty { world.end() }
             outcome.violations = world.violations.all
+            outcome.trace = world.ledger.state.withLockedValue { $0.trace ?? [] }
             (outcome.digest, outcome.messageCount) = world.ledger.state.withLockedValue { ($0.digest, $0.messageCount) }
             world.abandon()
             return outcome

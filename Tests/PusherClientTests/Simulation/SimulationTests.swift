@@ -35,17 +35,68 @@ struct SimulationTests {
                 .init(.advance(milliseconds: 5_000)),
             ]
         )
-        #expect(await run(simulation).violations == [])
+        let outcome = await run(simulation)
+        #expect(outcome.violations == [])
+        #expect(outcome.trace.count { $0.contains("→ {\"event\":\"pusher:subscribe\"") } == 2)
+        #expect(outcome.trace.contains { $0.contains(##"← {"event":"first","data":"{\"n\":1}""##) })
+        #expect(outcome.trace.contains { $0.contains("← close 4200") })
         #expect(simulation.transcript.contains(#".init(.publish("private-room", event: "first")),"#))
         #expect(simulation.transcript.contains(".init(.close(code: Optional(4200)), isOnLoop: true, settles: false),"))
     }
 
-    /// On a thread of its own, for which all tasks are captured.
+    @Test("What fails is shrunk to what it takes to fail")
+    func shrinking() async {
+        let noChannel = "no channel!"
+        let actions: [Action] = [
+            .connect, .subscribe("news"), .publish("news", event: "first"), .advance(milliseconds: 1_000),
+            .publish(noChannel, event: "first"), .disconnect, .advance(milliseconds: 1_000),
+        ]
+        let simulation = Simulation(
+            Settings(seed: 1),
+            actions.map { PlannedAction($0, isOnLoop: $0 == .disconnect, settles: $0 != .disconnect) }
+        )
+        let shrunk = await onThread { simulation.shrunk() }
+        #expect(shrunk?.actions == [PlannedAction(.publish(noChannel, event: "first"))])
+    }
+
     private func run(_ simulation: Simulation) async -> Simulation.Outcome {
-        await withCheckedContinuation { continuation in
-            let thread = Thread { continuation.resume(returning: simulation.run()) }
-            thread.stackSize = 8 << 20
-            thread.start()
-        }
+        await onThread { simulation.run(hasTrace: true) }
+    }
+}
+
+/// What only seeds have found so far, in as few steps as it took.
+@Suite("Simulation: what seeds have found")
+struct SimulationRegressionTests {
+    @Test("A member stays on the list when an old connection of the same user is gone (seed 8546)")
+    func ownMember() async {
+        // A server that does not count the connections of a user tells of the one that has gone silent.
+        let outcome = await run(dialect: 7, [.connect, .subscribe("presence-room"), deaf, .disconnect, .connect])
+        #expect(outcome.violations == [])
+        #expect(outcome.trace.contains { $0.contains("member_removed") && $0.contains(#"\"user_id\":\"me\""#) })
+    }
+
+    @Test("Who signs out and in again on one connection has one subscription to the own channel (seed 15363)")
+    func userChannel() async {
+        let outcome = await run(dialect: 3, [.signIn, .connect, .signOut, .signIn, .signOut, .signIn])
+        #expect(outcome.violations == [])
+        let subscriptions = outcome.trace.prefix { !$0.contains("(left to itself)") }
+            .count { $0.contains("→") && $0.contains("#server-to-user-me") }
+        #expect(subscriptions == 1)
+    }
+
+    private let deaf = Action.goDeaf(toClient: true, toServer: true)
+
+    private func run(dialect: Int, _ actions: [Action]) async -> Simulation.Outcome {
+        let simulation = Simulation(Settings(seed: 1, dialect: dialect), actions.map { PlannedAction($0) })
+        return await onThread { simulation.run(hasTrace: true) }
+    }
+}
+
+/// On a thread of its own, for which all tasks are captured.
+private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
+    await withCheckedContinuation { continuation in
+        let thread = Thread { continuation.resume(returning: body()) }
+        thread.stackSize = 8 << 20
+        thread.start()
     }
 }

@@ -1,4 +1,6 @@
 import NIOConcurrencyHelpers
+import PusherClient
+import PusherProtocol
 
 /// A callback or a sequence, and what has to come to it.
 struct ExpectingHandler: Sendable {
@@ -25,8 +27,8 @@ struct ExpectingHandler: Sendable {
     let isSequence: Bool
     var stage = Stage.bound
     private var pending: [String: [Expectation]] = [:]
-    /// Events of encrypted channels: how many have come, and the number of the last one.
-    private var encrypted: [String: (count: Int, last: Int)] = [:]
+    /// The last number that came on each channel.
+    private var last: [String: Int] = [:]
     private(set) var received: Set<Int> = []
 
     init(channel: String?, event: String?, isSequence: Bool) {
@@ -46,44 +48,56 @@ struct ExpectingHandler: Sendable {
 
     /// What is wrong with an event that comes, if something is.
     ///
-    /// - Parameter encryptedCount: How many events of the channel were received, where it is encrypted: they may be
-    ///   held back for their key, and so come to handlers that were bound after they had been received.
-    mutating func receive(_ number: Int, on channel: String, encryptedCount: Int?, isCached: Bool) -> String? {
+    /// - Parameters:
+    ///   - isAnnounced: Whether the application was told that the channel is subscribed.
+    ///   - wasHeld: Whether it may have been received before the handler was bound.
+    mutating func receive(_ number: Int, on channel: String, isAnnounced: Bool, wasHeld: Bool) -> String? {
         switch stage {
         case .dropped: return nil
         case .ended: return "event \(number) on \(channel) comes to a handler that was removed"
         case .bound, .finished: break
         }
         received.insert(number)
-        if let encryptedCount { return receiveEncrypted(number, on: channel, of: encryptedCount, isCached: isCached) }
-        guard let index = pending[channel]?.firstIndex(where: { $0.number == number }) else {
+        let lastNumber = last.updateValue(number, forKey: channel) ?? 0
+        guard let index = index(of: number, on: channel) else {
+            if wasHeld, number > lastNumber || channel.contains("cache-") { return nil }
             return "event \(number) on \(channel) comes twice, out of turn, or from nowhere"
         }
-        let missed = pending[channel]?[..<index].filter(\.isDue).map(\.number) ?? []
-        pending[channel]?.removeFirst(index + 1)
+        // Where the same event may have come before the subscription as well, this may be that.
+        let isDue = pending[channel]?.allSatisfy { $0.isDue || $0.number != number } == true
+        if isDue, !isAnnounced, !isSequence {
+            return "event \(number) comes before it is told that \(channel) is subscribed"
+        }
+        let passed = pending[channel]?[..<index] ?? []
+        let missed = passed.filter(\.isDue).map(\.number)
+        // The same event may have come before, as what it was that might come.
+        pending[channel]?.replaceSubrange(...index, with: passed.filter { $0.number == number })
         return missed.isEmpty ? nil : "event \(number) on \(channel) comes before \(missed)"
     }
 
-    private mutating func receiveEncrypted(
-        _ number: Int,
-        on channel: String,
-        of maximum: Int,
-        isCached: Bool
-    ) -> String? {
-        let (count, last) = encrypted[channel, default: (0, 0)]
-        encrypted[channel] = (count + 1, max(last, number))
-        if count >= maximum { return "event \(number) on \(channel) comes more often than it was received" }
-        if number <= last, !isCached { return "event \(number) on \(channel) comes after \(last)" }
-        return nil
+    /// The application was told that the event cannot be read.
+    mutating func unreadable(_ number: Int, on channel: String) {
+        guard let index = index(of: number, on: channel) else { return }
+        pending[channel]?.remove(at: index)
     }
 
-    /// What should have come and did not. Nothing is expected any more.
-    mutating func takeMissing() -> [String] {
-        defer { pending = [:] }
-        guard stage == .bound else { return [] }
-        return pending.flatMap { channel, events in
-            events.filter(\.isDue).map { "event \($0.number) on \(channel)" }
-        }.sorted()
+    /// Where it is expected: rather where it has to come than where it may.
+    private func index(of number: Int, on channel: String) -> Int? {
+        let events = pending[channel] ?? []
+        return events.firstIndex { $0.number == number && $0.isDue } ?? events.firstIndex { $0.number == number }
+    }
+
+    /// What should have come and did not. Nothing more of it is expected.
+    ///
+    /// - Parameter isMeant: Whether the events of a channel should have come by now.
+    mutating func takeMissing(_ isMeant: (String) -> Bool) -> [String] {
+        var missing: [String] = []
+        for (channel, events) in pending where isMeant(channel) {
+            pending[channel] = nil
+            guard stage == .bound else { continue }
+            missing += events.filter(\.isDue).map { "event \($0.number) on \(channel)" }
+        }
+        return missing.sorted()
     }
 
     mutating func unsubscribed(_ channel: String) {
@@ -105,18 +119,25 @@ extension WireLedger {
         state.withLockedValue { $0.handlers[id] = handler }
     }
 
-    func received(_ number: Int?, on channel: String?, by id: Int) {
-        guard let number, let channel else { return }
-        let isEncrypted = channel.hasPrefix("private-encrypted-")
+    func received(_ event: PusherEvent, by id: Int) {
+        guard let number = EventNumber.read(event.data), let channel = event.channelName else { return }
         let problem = state.withLockedValue { state in
-            state.handlers[id]?.receive(
+            let mayBeHeld = channel.hasPrefix("private-encrypted-")
+            return state.handlers[id]?.receive(
                 number,
                 on: channel,
-                encryptedCount: isEncrypted ? state.encryptedCounts[channel, default: 0] : nil,
-                isCached: channel.contains("cache-")
+                isAnnounced: mayBeHeld || state.announced.contains(channel) || !state.wanted.contains(channel),
+                wasHeld: mayBeHeld && state.encrypted.hasReceived(number, on: channel)
             )
         }
         if let problem { violations.add("handler \(id): \(problem)") }
+    }
+
+    func unreadable(_ data: String?, on channel: String) {
+        state.withLockedValue { state in
+            guard let data, let number = state.encrypted.number(.string(data), on: channel) else { return }
+            for id in state.handlers.keys { state.handlers[id]?.unreadable(number, on: channel) }
+        }
     }
 
     func setStage(_ stage: ExpectingHandler.Stage, of id: Int) {
@@ -139,30 +160,44 @@ extension WireLedger {
     func unsubscribed(_ channel: String) {
         state.withLockedValue { state in
             state.wanted.remove(channel)
-            state.accounts.forgetEncrypted(on: channel)
-            state.confirmed.remove(channel)
-            state.confirmedInRead.remove(channel)
-            for id in state.handlers.keys {
-                state.handlers[id]?.unsubscribed(channel)
-            }
+            state.announced.remove(channel)
+            state.encrypted.forgetEvents(of: channel)
+            state.subscriptions.forgotten(channel)
+            for id in state.handlers.keys { state.handlers[id]?.unsubscribed(channel) }
         }
     }
 
-    /// The application has called the client from within a delivery: what the rest of that does is left open.
-    func reacted() {
+    /// The application has called the client from within a delivery: what the rest of that does to a channel, or to all
+    /// of them, is left open.
+    func reacted(to channel: String?) {
         state.withLockedValue { state in
-            for id in state.handlers.keys { state.handlers[id]?.relax(nil) }
+            for id in state.handlers.keys { state.handlers[id]?.relax(channel) }
         }
     }
 
-    /// Everything has happened that was due.
+    /// Everything has happened that was due, but for what waits for a key.
     func settled() {
         let missing = state.withLockedValue { state in
+            state.pacing.settled()
             defer { state.expecting = [] }
-            return state.expecting.sorted().flatMap { id in
-                (state.handlers[id]?.takeMissing() ?? []).map { "handler \(id): \($0) never came" }
-            }
+            return state.takeMissing(state.expecting.sorted()) { !$0.hasPrefix("private-encrypted-") }
         }
         for text in missing { violations.add(text) }
+    }
+
+    /// Nothing waits for a key any more.
+    func checkEncrypted() {
+        let missing = state.withLockedValue { state in
+            state.takeMissing(state.handlers.keys.sorted()) { $0.hasPrefix("private-encrypted-") }
+        }
+        for text in missing { violations.add(text) }
+    }
+}
+
+extension WireLedger.State {
+    fileprivate mutating func takeMissing(_ ids: [Int], _ isMeant: (String) -> Bool) -> [String] {
+        ids.flatMap { id in
+            (handlers[id]?.takeMissing(isMeant) ?? []).map { "handler \(id): \($0) never came" }
+        }
     }
 }

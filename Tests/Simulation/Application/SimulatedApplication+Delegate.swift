@@ -13,12 +13,18 @@ final class SimulatedDelegate: PusherDelegate {
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
         let known = state.withLockedValue { state in
             defer { state.connectionState = new }
+            if new == .connected { state.connectedCount += 1 }
             return state.connectionState
         }
+        if new != .connected { application.ledger.state.withLockedValue { $0.announced = [] } }
         application.violations.check(old == known && old != new, "\(old) → \(new) is announced after \(known)")
     }
 
-    func subscribedToChannel(name: String) { note(.subscribed, of: name) }
+    func subscribedToChannel(name: String) {
+        note(.subscribed, of: name)
+        state.withLockedValue { $0.subscribedCounts[name, default: 0] += 1 }
+        application.ledger.state.withLockedValue { _ = $0.announced.insert(name) }
+    }
 
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
         note(.failed, of: name)
@@ -26,10 +32,8 @@ final class SimulatedDelegate: PusherDelegate {
     }
 
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {
-        application.ledger.state.withLockedValue { $0.accounts.settledEncrypted(on: channelName) }
+        application.ledger.unreadable(data, on: channelName)
     }
-
-    func receivedError(error: PusherError) { state.withLockedValue { $0.errorCount += 1 } }
 
     private func note(_ outcome: SimulatedApplication.Outcome, of name: String) {
         state.withLockedValue { $0.outcomes[name] = outcome }

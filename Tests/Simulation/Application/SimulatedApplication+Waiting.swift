@@ -9,18 +9,28 @@ extension SimulatedApplication {
         case .connected:
             begin { application in
                 guard application.pusher === pusher, !Task.isCancelled else { return }
-                application.state.withLockedValue { $0.wantsConnection = true }
+                application.willAsk(forConnection: true, inTask: true)
+                let before = application.state.withLockedValue { state in
+                    state.connectedCount - (state.connectionState == .connected ? 1 : 0)
+                }
                 try await pusher.connected()
+                let count = application.state.withLockedValue { $0.connectedCount }
+                application.violations.check(count > before, "connected() comes back without a connection")
             }
         case .disconnected:
             begin { application in
                 guard application.pusher === pusher, !Task.isCancelled else { return }
-                application.state.withLockedValue { $0.wantsConnection = false }
+                application.willAsk(forConnection: false, inTask: true)
                 await pusher.disconnected()
             }
         case .subscribed(let name):
             guard let channel = channel(name) else { return }
-            begin { _ in try await channel.subscribed() }
+            begin { application in
+                func count() -> Int { application.state.withLockedValue { $0.subscribedCounts[name] ?? 0 } }
+                let before = count() - (channel.subscribed ? 1 : 0)
+                try await channel.subscribed()
+                application.violations.check(count() > before, "subscribed() of \(name) comes back without it")
+            }
         case .signedIn:
             begin { application in
                 guard application.pusher === pusher, !Task.isCancelled else { return }
@@ -28,7 +38,7 @@ extension SimulatedApplication {
                 try await pusher.signedIn()
             }
         case .scope(let name):
-            begin { application in await application.useChannel(name, of: pusher) }
+            begin(isEndless: true) { application in await application.useChannel(name, of: pusher) }
         }
     }
 
@@ -37,11 +47,9 @@ extension SimulatedApplication {
         begin { application in
             let ledger = application.ledger
             let number = ledger.nextNumber()
+            ledger.state.withLockedValue { $0.accounts.await(number) }
             try await channel.send("client-note", data: ["n": number])
-            let isSent = ledger.state.withLockedValue { state in
-                state.accounts.awaited += 1
-                return state.accounts.hasSent(number)
-            }
+            let isSent = ledger.state.withLockedValue { $0.accounts.hasSent(number) }
             application.violations.check(isSent, "the client event \(number) is said to be sent, and is not")
         }
     }
@@ -69,26 +77,29 @@ extension SimulatedApplication {
     func cancel(_ index: Int) {
         let task = state.withLockedValue { state -> Task<Void, Never>? in
             let ids = state.waits.keys.sorted()
-            return ids.isEmpty ? nil : state.waits[ids[index % ids.count]]
+            return ids.isEmpty ? nil : state.waits[ids[index % ids.count]]?.task
         }
         task?.cancel()
     }
 
     func cancelAll() {
-        for task in state.withLockedValue({ Array($0.waits.values) }) { task.cancel() }
+        for wait in state.withLockedValue({ Array($0.waits.values) }) { wait.task.cancel() }
     }
 
-    private func begin(_ body: @escaping @Sendable (SimulatedApplication) async throws -> Void) {
+    private func begin(
+        isEndless: Bool = false,
+        _ body: @escaping @Sendable (SimulatedApplication) async throws -> Void
+    ) {
         let id = state.withLockedValue { state in
             state.lastID += 1
             return state.lastID
         }
         let task = Task { [weak self] in
             guard let self else { return }
-            // How it ends is for others to look at: here it has to end at all.
+            // An error is as good an end as any.
             try? await body(self)
             state.withLockedValue { _ = $0.waits.removeValue(forKey: id) }
         }
-        state.withLockedValue { $0.waits[id] = task }
+        state.withLockedValue { $0.waits[id] = Wait(task: task, isEndless: isEndless) }
     }
 }

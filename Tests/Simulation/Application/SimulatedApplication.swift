@@ -9,26 +9,36 @@ final class SimulatedApplication: Sendable {
         var delegate: SimulatedDelegate?
         /// Whether the last call asked for a connection, or for its end.
         var wantsConnection = false
+        /// How many calls have asked for either since everything came to rest; nil where tasks did so among others, and
+        /// nobody knows who was the last.
+        var connectionCalls: Int? = 0
         var wantsSignIn = false
         /// The channels that were subscribed to.
         var held: Set<String> = []
         /// The tasks that subscribe to a channel for as long as they last.
         var scopes: [String: Set<Int>] = [:]
         var lastID = 0
-        /// The callback that is called with everything.
-        var witness: Int?
+        /// The callbacks that are called with everything.
+        var witnesses: [Int] = []
         var bindings: [Binding] = []
         var readers: [Reader] = []
         /// They read on for as long as the client lives.
         var followers: [Reader] = []
         var followed: [String: Followed] = [:]
+        /// Readers whose sequences have to end, and those that have.
+        var endingReaders: Set<Int> = []
+        var endedReaders: Set<Int> = []
+        /// The engines of clients that were dropped.
+        var droppedEngines: [WeakEngine] = []
         /// Tasks that wait for something.
-        var waits: [Int: Task<Void, Never>] = [:]
+        var waits: [Int: Wait] = [:]
         var connectionState = ConnectionState.disconnected
         var lastStatus: ConnectionStatus?
         /// For each channel, what was told of it last.
         var outcomes: [String: Outcome] = [:]
-        var errorCount = 0
+        /// How often it was told that the client is connected, and that a channel is subscribed.
+        var connectedCount = 0
+        var subscribedCounts: [String: Int] = [:]
         /// Whether callbacks may call the client.
         var isReacting = true
     }
@@ -37,6 +47,16 @@ final class SimulatedApplication: Sendable {
         var id: Int
         var channel: String?
         var unbind: @Sendable () -> Void
+    }
+
+    struct Wait: Sendable {
+        var task: Task<Void, Never>
+        /// Whether it waits for nothing that has to come.
+        var isEndless: Bool
+    }
+
+    struct WeakEngine: Sendable {
+        weak let value: ClientEngine?
     }
 
     struct Reader: Sendable {
@@ -76,12 +96,26 @@ final class SimulatedApplication: Sendable {
 
     var waitCount: Int { state.withLockedValue { $0.waits.count } }
 
-    private func nextID() -> Int {
+    /// The calls that should have come back once everything is in order.
+    var overdueWaitCount: Int { state.withLockedValue { $0.waits.values.count { !$0.isEndless } } }
+
+    /// The sequences that should have ended by now, and have not. They are not asked about again.
+    func takeEndlessReaders() -> [Int] {
+        state.withLockedValue { state in
+            defer { state.endingReaders = [] }
+            return state.endingReaders.subtracting(state.endedReaders).sorted()
+        }
+    }
+
+    func nextID() -> Int {
         state.withLockedValue { state in
             state.lastID += 1
             return state.lastID
         }
     }
+
+    /// The sequence that a reader reads has ended.
+    func ended(_ reader: Int) { state.withLockedValue { _ = $0.endedReaders.insert(reader) } }
 
     // MARK: The client
 
@@ -91,7 +125,12 @@ final class SimulatedApplication: Sendable {
         pusher.delegate = delegate
         let claims = WireLedger.Claims(
             isConnected: { [weak pusher] in pusher?.connection.connectionState == .connected },
-            isSubscribed: { [weak pusher] in pusher?.connection.channels.find(name: $0)?.subscribed == true }
+            isSubscribed: { [weak pusher] name in
+                guard name.hasPrefix("#server-to-user-") else {
+                    return pusher?.connection.channels.find(name: name)?.subscribed == true
+                }
+                return pusher?.user.userId.map { name == "#server-to-user-\($0)" } == true
+            }
         )
         ledger.replaceClient(claims, number)
         state.withLockedValue { state in
@@ -102,52 +141,52 @@ final class SimulatedApplication: Sendable {
         }
         let statuses = pusher.statuses
         let errors = pusher.errors
+        let (id, reportsID) = (nextID(), nextID())
         let reports = Task { [weak self, weak pusher] in
             for await error in errors where pusher != nil && error.isAboutClientEvent {
                 self?.ledger.state.withLockedValue { $0.accounts.reported += 1 }
             }
+            self?.ended(reportsID)
         }
-        let (id, reportsID) = (nextID(), nextID())
         let task = Task { [weak self, weak pusher] in
             for await status in statuses {
                 // What is said in farewell is not about the client that there is now.
                 guard let pusher, self?.pusher === pusher else { continue }
                 self?.state.withLockedValue { $0.lastStatus = status }
             }
+            self?.ended(id)
         }
         state.withLockedValue { state in
             state.followers = [
                 Reader(id: id, channel: nil, task: task), Reader(id: reportsID, channel: nil, task: reports),
             ]
         }
-        bindWitness(pusher)
+        bindWitnesses(pusher)
     }
 
-    /// One callback is called with everything.
-    private func bindWitness(_ pusher: Pusher) {
-        let id = nextID()
+    /// One callback is called with everything, and one with what is for the user.
+    private func bindWitnesses(_ pusher: Pusher) {
+        let (id, userID) = (nextID(), nextID())
         let ledger = ledger
         ledger.add(ExpectingHandler(channel: nil, event: nil, isSequence: false), id: id)
-        pusher.bind { event in
-            let number = EventNumber.read(event.data)
-            if number != nil, let channel = event.channelName {
-                ledger.state.withLockedValue { $0.accounts.settledEncrypted(on: channel) }
-            }
-            ledger.received(number, on: event.channelName, by: id)
-        }
-        state.withLockedValue { $0.witness = id }
+        ledger.add(ExpectingHandler(channel: "#server-to-user-me", event: nil, isSequence: false), id: userID)
+        pusher.bind { ledger.received($0, by: id) }
+        pusher.user.bind { ledger.received($0, by: userID) }
+        state.withLockedValue { $0.witnesses = [id, userID] }
     }
 
     /// Lets go of the client, and of everything that has to do with it.
     func dropClient() {
-        let (bindings, readers, witness) = state.withLockedValue { ($0.bindings, $0.readers, $0.witness) }
-        if let witness { ledger.setStage(.dropped, of: witness) }
+        let (bindings, readers, witnesses) = state.withLockedValue { ($0.bindings, $0.readers, $0.witnesses) }
+        for witness in witnesses { ledger.setStage(.dropped, of: witness) }
         // Tasks that wait hold the client for a moment longer.
         for binding in bindings { ledger.setStage(.dropped, of: binding.id) }
         for reader in readers { ledger.setStage(.dropped, of: reader.id) }
         ledger.replaceClient(nil, nil)
         let dropped = state.withLockedValue { state in
             let pusher = state.pusher
+            if let pusher { state.droppedEngines.append(WeakEngine(value: pusher.engine)) }
+            for reader in state.readers + state.followers { state.endingReaders.insert(reader.id) }
             state.pusher = nil
             state.delegate = nil
             state.held = []
@@ -163,23 +202,49 @@ final class SimulatedApplication: Sendable {
         }
         // Released outside the lock: that is a call of the client.
         withExtendedLifetime(dropped) {}
-        for task in state.withLockedValue({ Array($0.waits.values) }) { task.cancel() }
+        cancelAll()
     }
 
     // MARK: Connecting
 
+    /// Notes that a call asks for a connection, or for its end.
+    func willAsk(forConnection wantsConnection: Bool, inTask isInTask: Bool = false) {
+        if wantsConnection { ledger.called() }
+        state.withLockedValue { state in
+            state.wantsConnection = wantsConnection
+            if isInTask, state.connectionCalls != 0 { state.connectionCalls = nil }
+            state.connectionCalls? += isInTask ? 1_000 : 1
+            if let calls = state.connectionCalls, calls > 1_000 { state.connectionCalls = nil }
+        }
+    }
+
+    /// Everything has come to rest.
+    func settled() {
+        state.withLockedValue { state in
+            if state.connectionCalls == nil, let pusher = state.pusher {
+                state.wantsConnection = pusher.engine.machine.connection.isWanted
+            }
+            state.connectionCalls = 0
+        }
+    }
+
     func connect() {
-        state.withLockedValue { $0.wantsConnection = true }
+        willAsk(forConnection: true)
         pusher?.connect()
     }
 
     func disconnect() {
-        state.withLockedValue { $0.wantsConnection = false }
+        willAsk(forConnection: false)
         pusher?.disconnect()
     }
 
+    func checkConnection() {
+        ledger.called()
+        pusher?.checkConnection()
+    }
+
     func reconnectNow() {
-        state.withLockedValue { $0.wantsConnection = true }
+        willAsk(forConnection: true)
         pusher?.reconnectNow()
     }
 
@@ -218,10 +283,11 @@ final class SimulatedApplication: Sendable {
         guard isNew else { return }
         let memberships = channel.memberships
         let identity = ObjectIdentifier(channel)
+        let id = nextID()
         let task = Task { [weak self] in
             for await change in memberships { self?.follow(change, name, identity) }
+            self?.ended(id)
         }
-        let id = nextID()
         state.withLockedValue { $0.followers.append(Reader(id: id, channel: name, task: task)) }
     }
 
@@ -237,125 +303,11 @@ final class SimulatedApplication: Sendable {
             state.held = state.held.filter { !isMeant($0) }
             state.scopes = state.scopes.filter { !isMeant($0.key) }
             state.outcomes = state.outcomes.filter { !isMeant($0.key) }
+            let ending = (state.readers + state.followers).filter { $0.channel.map(isMeant) ?? false }
+            state.endingReaders.formUnion(ending.map(\.id))
             state.followed = state.followed.filter { !isMeant($0.key) }
             state.bindings.removeAll { $0.channel.map(isMeant) ?? false }
         }
-    }
-
-    // MARK: Handlers
-
-    @discardableResult
-    func bind(_ name: String?, event: String?, reaction: Action.Reaction? = nil) -> Int? {
-        let id = nextID()
-        let hasReacted = NIOLockedValueBox(reaction == nil)
-        let callback: @Sendable (PusherEvent) -> Void = { [weak self] event in
-            guard let self else { return }
-            ledger.received(EventNumber.read(event.data), on: event.channelName, by: id)
-            let isFirst = hasReacted.withLockedValue { hasReacted in
-                defer { hasReacted = true }
-                return !hasReacted
-            }
-            if isFirst, let reaction { react(reaction, id) }
-        }
-        guard let name else {
-            guard let pusher else { return nil }
-            ledger.add(ExpectingHandler(channel: nil, event: event, isSequence: false), id: id)
-            add(Binding(id: id, channel: nil, unbind: Self.bind(pusher, event, callback)))
-            return id
-        }
-        guard let channel = channel(name) else { return nil }
-        ledger.add(ExpectingHandler(channel: name, event: event, isSequence: false), id: id)
-        add(Binding(id: id, channel: name, unbind: Self.bind(channel, event, callback)))
-        return id
-    }
-
-    private func add(_ binding: Binding) { state.withLockedValue { $0.bindings.append(binding) } }
-
-    private static func bind(
-        _ channel: PusherChannel,
-        _ event: String?,
-        _ callback: @escaping @Sendable (PusherEvent) -> Void
-    ) -> @Sendable () -> Void {
-        guard let event else {
-            let id = channel.bind(eventCallback: callback)
-            return { [weak channel] in channel?.unbind(callbackId: id) }
-        }
-        let id = channel.bind(eventName: event, eventCallback: callback)
-        return { [weak channel] in channel?.unbind(eventName: event, callbackId: id) }
-    }
-
-    private static func bind(
-        _ pusher: Pusher,
-        _ event: String?,
-        _ callback: @escaping @Sendable (PusherEvent) -> Void
-    ) -> @Sendable () -> Void {
-        guard let event else {
-            let id = pusher.bind(eventCallback: callback)
-            return { [weak pusher] in pusher?.unbind(callbackId: id) }
-        }
-        let id = pusher.bind(eventName: event, eventCallback: callback)
-        return { [weak pusher] in pusher?.unbind(eventName: event, callbackId: id) }
-    }
-
-    func unbind(_ index: Int) {
-        let binding = state.withLockedValue { state -> Binding? in
-            state.bindings.isEmpty ? nil : state.bindings.remove(at: index % state.bindings.count)
-        }
-        guard let binding else { return }
-        binding.unbind()
-        ledger.setStage(.ended, of: binding.id)
-    }
-
-    private func unbind(id: Int) {
-        let index = state.withLockedValue { state in state.bindings.firstIndex { $0.id == id } }
-        if let index { unbind(index) }
-    }
-
-    private func react(_ reaction: Action.Reaction, _ id: Int) {
-        guard state.withLockedValue({ $0.isReacting }) else { return }
-        ledger.reacted()
-        switch reaction {
-        case .unbindItself: unbind(id: id)
-        case .unsubscribe(let name): unsubscribe(name)
-        case .subscribe(let name): subscribe(name)
-        case .resubscribe(let name): channel(name)?.resubscribe()
-        case .disconnect: disconnect()
-        case .connect: connect()
-        case .reconnect: reconnectNow()
-        case .trigger(let name): trigger(name)
-        case .unsubscribeAll: unsubscribeAll()
-        }
-    }
-
-    @discardableResult
-    func read(_ name: String, event: String?) -> Int? {
-        guard let channel = channel(name) else { return nil }
-        let id = nextID()
-        ledger.add(ExpectingHandler(channel: name, event: event, isSequence: true), id: id)
-        let events = event.map { channel.events(named: $0) } ?? channel.events
-        let ledger = ledger
-        let task = Task {
-            for await event in events { ledger.received(EventNumber.read(event.data), on: event.channelName, by: id) }
-        }
-        state.withLockedValue { $0.readers.append(Reader(id: id, channel: name, task: task)) }
-        return id
-    }
-
-    func stopReading(_ index: Int) {
-        let reader = state.withLockedValue { state -> Reader? in
-            state.readers.isEmpty ? nil : state.readers.remove(at: index % state.readers.count)
-        }
-        guard let reader else { return }
-        ledger.setStage(.dropped, of: reader.id)
-        reader.task.cancel()
-    }
-
-    // MARK: Sending
-
-    func trigger(_ name: String) {
-        guard let channel = channel(name) else { return }
-        ledger.state.withLockedValue { $0.accounts.triggered += 1 }
-        channel.trigger(eventName: "client-note", data: ["n": ledger.nextNumber()])
     }
 }
 

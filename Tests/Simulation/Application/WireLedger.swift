@@ -22,12 +22,11 @@ final class WireLedger: Sendable {
         /// The client that is looked at; nil where there is none.
         var client: Int?
         var isEstablished = false
-        /// Subscriptions that were sent and not answered, and when.
-        var unanswered: [String: NIODeadline] = [:]
-        var awaitedAnswers: [String: Int] = [:]
-        var confirmed: Set<String> = []
-        var confirmedInRead: Set<String> = []
+        var subscriptions = SentSubscriptions()
+        var pacing = Pacing()
         var wanted: Set<String> = []
+        /// The channels that the application was told to be subscribed, on this connection.
+        var announced: Set<String> = []
         /// True where an error came in this read: what it leads to is not foreseen here.
         var isDisturbed = false
         /// From now on what the client says of itself decides.
@@ -35,22 +34,26 @@ final class WireLedger: Sendable {
         var handlers: [Int: ExpectingHandler] = [:]
         /// Those that something may still have to come to.
         var expecting: Set<Int> = []
-        /// How many events of encrypted channels were received.
-        var encryptedCounts: [String: Int] = [:]
+        var encrypted = EncryptedNumbers()
         var eventCount = 0
         var accounts = Accounts()
         /// Of everything that went over the wire.
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         var messageCount = 0
+        /// What happened, for whoever looks for the reason; nil where nobody does.
+        var trace: [String]?
     }
 
     let state = NIOLockedValueBox(State())
     let violations: Violations
     private let loop: SimulatedEventLoop
+    private let now: @Sendable () -> ContinuousClock.Instant
 
-    init(loop: SimulatedEventLoop, violations: Violations) {
+    /// - Parameter now: The client's clock.
+    init(loop: SimulatedEventLoop, violations: Violations, now: @escaping @Sendable () -> ContinuousClock.Instant) {
         self.loop = loop
         self.violations = violations
+        self.now = now
     }
 
     /// A number that no event had before.
@@ -61,27 +64,50 @@ final class WireLedger: Sendable {
         }
     }
 
+    /// Notes what happens.
+    func note(_ text: @autoclosure () -> String) {
+        state.withLockedValue { state in
+            guard state.trace != nil else { return }
+            let milliseconds = loop.now.uptimeNanoseconds / 1_000_000
+            state.trace?.append("\(milliseconds) ms  \(text())")
+        }
+    }
+
     // MARK: Connections
 
     func opened(_ connection: SimulatedConnection) {
-        let hasOther = state.withLockedValue { state in
-            guard state.client == connection.client else { return false }
+        note("a socket is opened")
+        let (hasOther, problem) = state.withLockedValue { state in
+            guard state.client == connection.client else { return (false, String?.none) }
+            let problem = state.pacing.opened(now())
             defer { state.begin(ObjectIdentifier(connection)) }
-            return state.current != nil
+            return (state.current != nil, problem)
         }
         violations.check(!hasOther, "a second socket is opened while one stands")
+        if let problem { violations.add(problem) }
     }
 
     func ended(_ connection: SimulatedConnection) {
+        note("a socket has ended")
         state.withLockedValue { state in
-            if state.current == ObjectIdentifier(connection) { state.begin(nil) }
+            guard state.current == ObjectIdentifier(connection) else { return }
+            state.pacing.ended(now())
+            state.begin(nil)
+        }
+    }
+
+    /// A close frame came.
+    func closed(_ code: Int?, on connection: SimulatedConnection) {
+        note("← close \(code.map { String($0) } ?? "without a code")")
+        state.withLockedValue { state in
+            if state.current == ObjectIdentifier(connection) { state.pacing.told(code) }
         }
     }
 
     func readCompleted(on connection: SimulatedConnection) {
         state.withLockedValue { state in
             guard state.current == ObjectIdentifier(connection) else { return }
-            state.confirmedInRead = []
+            state.subscriptions.readCompleted()
             state.isDisturbed = false
         }
     }
@@ -92,29 +118,53 @@ final class WireLedger: Sendable {
             state.begin(nil)
             state.client = client
             state.claims = claims
+            state.pacing = Pacing()
             state.accounts = Accounts()
+            state.encrypted.forgetEvents()
             state.wanted = []
+            state.announced = []
         }
     }
 
+    /// The application asks for a connection, now.
+    func called() { state.withLockedValue { $0.pacing.called() } }
+
+    /// The retry policy has decided.
+    func decided(_ delay: Duration) { state.withLockedValue { $0.pacing.decided(now() + delay) } }
+
     /// Time has passed that timers do not know of: what is not answered may have been given up.
-    func suspended() { state.withLockedValue { $0.unanswered = [:] } }
+    func suspended() { state.withLockedValue { $0.subscriptions.forgetUnanswered() } }
 
     // MARK: What the client sends
 
-    func sent(_ text: String, on connection: SimulatedConnection) {
+    /// The client hands a message to the operating system.
+    func written(_ text: String, on connection: SimulatedConnection) {
         guard let envelope = try? Envelope(decoding: Array(text.utf8).span) else {
             return violations.add("the client sent what is no message: \(text)")
         }
         let now = loop.now
         let problem = state.withLockedValue { state -> String? in
-            state.note(envelope, now)
             guard state.client == connection.client else { return nil }
             guard state.current == ObjectIdentifier(connection) else {
                 return "\(envelope.event) is sent on a socket of the past"
             }
             guard state.isEstablished else { return "\(envelope.event) is sent before the server's greeting" }
-            return state.sent(envelope, now: now)
+            return state.written(envelope, now: now)
+        }
+        if let problem { violations.add(problem) }
+    }
+
+    /// The operating system has taken a message.
+    func sent(_ text: String, on connection: SimulatedConnection) {
+        note("→ \(text)")
+        guard let envelope = try? Envelope(decoding: Array(text.utf8).span) else { return }
+        let problem = state.withLockedValue { state -> String? in
+            state.note(envelope, loop.now)
+            guard state.client == connection.client, EventName.isClientEvent(envelope.event),
+                let channel = envelope.channel
+            else { return nil }
+            let number = envelope.data.value?["n"]?.integer
+            return number.flatMap { state.accounts.sent($0, on: channel) }
         }
         if let problem { violations.add(problem) }
     }
@@ -122,6 +172,7 @@ final class WireLedger: Sendable {
     // MARK: What the client receives
 
     func willReceive(_ message: ByteBuffer, on connection: SimulatedConnection) {
+        note("← \(String(buffer: message))")
         guard let envelope = try? Envelope(decoding: Array(message.readableBytesView).span) else { return }
         let claims = state.withLockedValue { state in
             state.note(envelope, loop.now)
@@ -130,8 +181,9 @@ final class WireLedger: Sendable {
         guard let claims else { return }
         let isConnected = claims.isConnected()
         let isSubscribed = envelope.channel.map(claims.isSubscribed) ?? false
+        let now = now()
         state.withLockedValue { state in
-            state.received(envelope, isConnected: isConnected, isSubscribed: isSubscribed)
+            state.received(envelope, isConnected: isConnected, isSubscribed: isSubscribed, now, loop.now)
         }
     }
 }
@@ -148,73 +200,58 @@ extension WireLedger.State {
     fileprivate mutating func begin(_ connection: ObjectIdentifier?) {
         current = connection
         isEstablished = false
-        unanswered = [:]
-        awaitedAnswers = [:]
-        confirmed = []
-        confirmedInRead = []
+        subscriptions = SentSubscriptions()
         isDisturbed = false
     }
 
     /// What is wrong with it, if something is.
-    fileprivate mutating func sent(_ envelope: Envelope, now: NIODeadline) -> String? {
-        if EventName.isClientEvent(envelope.event), let channel = envelope.channel {
-            let number = envelope.data.value?["n"]?.integer
-            return number.flatMap { accounts.sent($0, on: channel) }
-        }
+    fileprivate mutating func written(_ envelope: Envelope, now: NIODeadline) -> String? {
         guard let channel = envelope.data.value?["channel"]?.string else { return nil }
         switch envelope.event {
-        case EventName.subscribe:
-            confirmed.remove(channel)
-            awaitedAnswers[channel, default: 0] += 1
-            let last = unanswered.updateValue(now, forKey: channel)
-            // After the time for an answer is over, the client may try anew.
-            if let last, now - last < .seconds(10) { return "\(channel) is subscribed twice" }
-        case EventName.unsubscribe:
-            confirmed.remove(channel)
-            unanswered[channel] = nil
-        default:
-            break
+        case EventName.subscribe: return subscriptions.subscribed(channel, now, isDisturbed: isDisturbed)
+        case EventName.unsubscribe: subscriptions.unsubscribed(channel)
+        default: break
         }
         return nil
     }
 
-    fileprivate mutating func received(_ envelope: Envelope, isConnected: Bool, isSubscribed: Bool) {
+    fileprivate mutating func received(
+        _ envelope: Envelope,
+        isConnected: Bool,
+        isSubscribed: Bool,
+        _ now: ContinuousClock.Instant,
+        _ time: NIODeadline
+    ) {
         switch envelope.event {
         case EventName.connectionEstablished:
             isEstablished = true
+            pacing.established(now)
         case EventName.subscriptionSucceededInternal, EventName.subscriptionSucceeded:
-            guard let channel = envelope.channel else { return }
-            unanswered[channel] = nil
-            awaitedAnswers[channel] = max(0, awaitedAnswers[channel, default: 0] - 1)
-            guard awaitedAnswers[channel] == 0 else { return }
-            confirmed.insert(channel)
-            confirmedInRead.insert(channel)
+            if let channel = envelope.channel { subscriptions.confirmed(channel, time) }
         case EventName.subscriptionError, EventName.subscriptionErrorInternal:
-            guard let channel = envelope.channel else { return }
-            unanswered[channel] = nil
-            confirmed.remove(channel)
+            if let channel = envelope.channel { subscriptions.refused(channel) }
         case EventName.error:
-            unanswered = [:]
             isDisturbed = true
-            let text = envelope.data.text ?? ""
-            confirmed = confirmed.filter { !text.contains($0) }
+            pacing.told(envelope.data.value?["code"]?.integer)
+            subscriptions.failed(envelope.data.text ?? "")
         default:
             guard let channel = envelope.channel, !EventName.isProtocolEvent(envelope.event) else { return }
-            let isKnown = isSubscribed || confirmedInRead.contains(channel)
-            let isAnswered = trustsClaims || (confirmed.contains(channel) && !isDisturbed)
-            let isDue = isConnected && isKnown && isAnswered && wanted.contains(channel)
-            expect(envelope, on: channel, isDue: isDue)
+            let isKnown = isSubscribed || subscriptions.isConfirmedInRead(channel)
+            let isAnswered = trustsClaims || (subscriptions.isConfirmed(channel) && !isDisturbed)
+            let isOwn = wanted.contains(channel) && isAnswered || channel.hasPrefix(ChannelName.serverToUserPrefix)
+            expect(envelope, on: channel, isDue: isConnected && isKnown && isOwn)
         }
     }
 
     private mutating func expect(_ envelope: Envelope, on channel: String, isDue: Bool) {
-        // What is in an encrypted event is not read here.
-        let isEncrypted = ChannelKind(ofChannelNamed: channel).base == .privateEncrypted
-        if isEncrypted {
-            encryptedCounts[channel, default: 0] += 1
-            if isDue { accounts.expectEncrypted(on: channel) }
+        let number: Int
+        if ChannelKind(ofChannelNamed: channel).base == .privateEncrypted {
+            guard let sealed = encrypted.received(envelope.data, on: channel) else { return }
+            number = sealed
+        } else {
+            guard let open = EventNumber.read(envelope.data.text) else { return }
+            number = open
         }
-        guard !isEncrypted, let number = EventNumber.read(envelope.data.text) else { return }
         for id in handlers.keys where handlers[id]?.wants(envelope.event, on: channel) == true {
             handlers[id]?.expect(number, on: channel, isDue: isDue)
             expecting.insert(id)

@@ -50,6 +50,8 @@ package enum Action: Hashable, Sendable {
     /// Everything is lost from now on, without an end.
     case goDeaf(toClient: Bool, toServer: Bool)
     case failRequests(Bool)
+    /// The operating system takes what is written only after so many milliseconds.
+    case slowWrites(milliseconds: Int)
 
     // MARK: The server
 
@@ -61,6 +63,8 @@ package enum Action: Hashable, Sendable {
     case publish(String, event: String)
     case publishUnreadable(String)
     case rotateKey
+    /// What a backend sends that has not heard of the new key yet.
+    case publishWithOldKey(String)
     case failAuthorizations(PusherTestServer.AuthorizationFault, count: Int)
     case failSignIns(PusherTestServer.AuthorizationFault, count: Int)
     case failSubscriptions(String, PusherTestServer.SubscriptionFault?)
@@ -75,6 +79,9 @@ package enum Action: Hashable, Sendable {
     case sayBinary
     case memberJoins(String)
     case memberLeaves(String)
+    /// Another member sends a client event.
+    case memberSpeaks(String)
+    case publishToUser
     case forgetCache
     case announceActivityTimeout(seconds: Int?)
     case terminateUser
@@ -84,6 +91,9 @@ package enum Action: Hashable, Sendable {
     case advance(milliseconds: Int)
     /// The machine sleeps: its clock goes on, its timers do not.
     case suspend(seconds: Int)
+    /// The client does nothing until it wakes, while network and server go on. Its timers stand still, or are late.
+    case fallAsleep(isSuspended: Bool)
+    case wake
 
     /// What a callback does, in the middle of a delivery.
     package enum Reaction: Hashable, Sendable {

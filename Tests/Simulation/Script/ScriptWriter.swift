@@ -13,7 +13,7 @@ struct ScriptWriter {
     static let events = ["first", "second"]
 
     private(set) var settings: Settings
-    private var generator: SeededGenerator
+    var generator: SeededGenerator
     private var weights: [(Kind, Int)] = []
     private var channels: [String] = []
 
@@ -45,29 +45,17 @@ struct ScriptWriter {
             let action = action(drawKind())
             // A closing handshake that nothing comes into is soon over.
             let isHasty = action == .disconnect ? !generator.oneIn(3) : generator.oneIn(4)
-            actions.append(PlannedAction(action, isOnLoop: generator.oneIn(4), settles: !isHasty))
-            // A channel that is given up before the server has answered.
-            if case .subscribe(let name) = action, generator.oneIn(8) {
-                actions[actions.count - 1].settles = false
-                actions.append(PlannedAction(.unsubscribe(name)))
-            }
-            // A loss, and a call that knows nothing of it yet.
-            if action.losesConnection, generator.oneIn(4) {
-                actions[actions.count - 1].settles = false
-                actions.append(PlannedAction(draw([.reconnectNow, .switchEndpoint, .disconnect])))
-            }
-            // A client that is left disconnected meets little.
-            if action.endsConnection, generator.oneIn(2) {
-                if generator.oneIn(2) { actions.append(PlannedAction(.advance(milliseconds: 2_500))) }
-                actions.append(PlannedAction(.connect, settles: !generator.oneIn(4)))
-            }
+            let isOnLoop = action.isCall && generator.oneIn(4)
+            actions.append(PlannedAction(action, isOnLoop: isOnLoop, settles: !isHasty))
+            if hurriesOn(after: action) { actions[actions.count - 1].settles = false }
+            actions += sequel(of: action, isHurried: !actions[actions.count - 1].settles)
         }
         return actions
     }
 
     // MARK: Kinds
 
-    private enum Kind: CaseIterable {
+    enum Kind: CaseIterable {
         case connecting, subscribing, unsubscribing, binding, unbinding, sending, signingIn, waiting, pushing, dropping
         case reacting, publishing, passing
         case conditions, connectionFaults, losses, requestFaults
@@ -87,7 +75,7 @@ struct ScriptWriter {
         return .passing
     }
 
-    private mutating func action(_ kind: Kind) -> Action {
+    mutating func action(_ kind: Kind) -> Action {
         switch kind {
         case .connecting: draw([.connect, .connect, .disconnect])
         case .subscribing: draw([.subscribe(channel()), .subscribe(channel()), .resubscribe(channel())])
@@ -130,7 +118,7 @@ struct ScriptWriter {
             draw([
                 .latency(milliseconds: 0...0), .latency(milliseconds: 10...50), .latency(milliseconds: 0...3_000),
                 .cutIntoPieces(upTo: nil), .cutIntoPieces(upTo: 1), .cutIntoPieces(upTo: 60), .fragment(upTo: 1),
-                .fragment(upTo: 4),
+                .fragment(upTo: 4), .slowWrites(milliseconds: draw([0, 0, 100, 5_000])),
             ])
         case .connectionFaults:
             .nextConnections(
@@ -151,27 +139,21 @@ struct ScriptWriter {
 
     // MARK: Choices
 
-    private mutating func draw<Element>(_ elements: [Element]) -> Element {
+    mutating func draw<Element>(_ elements: [Element]) -> Element {
         elements[Int.random(in: elements.indices, using: &generator)]
     }
 
-    private mutating func channel() -> String { draw(channels) }
+    mutating func channel() -> String { draw(channels) }
     private mutating func event() -> String? { draw([nil, "first", "second"]) }
     private mutating func number() -> Int { Int.random(in: 0..<1_000, using: &generator) }
 }
 
 extension Action {
-    fileprivate var losesConnection: Bool {
+    /// Whether it can be made on the event loop as well as elsewhere.
+    fileprivate var isCall: Bool {
         switch self {
-        case .cut, .close, .dropConnections: true
-        default: false
-        }
-    }
-
-    fileprivate var endsConnection: Bool {
-        switch self {
-        case .disconnect, .dropClient, .await(.disconnected): true
-        default: false
+        case .advance, .fallAsleep, .wake: false
+        default: true
         }
     }
 }
@@ -183,7 +165,11 @@ extension ScriptWriter {
         case .closing: .close(code: closeCode())
         case .errors: .error(code: draw([nil, closeCode(), 4301]), message: draw(["no", "no \(channel())"]))
         case .restarts: draw([.restart(refusing: draw([0, 1, 3])), .dropConnections])
-        case .keys: generator.oneIn(2) ? .rotateKey : .publishUnreadable(encryptedChannel())
+        case .keys:
+            draw([
+                .rotateKey, .rotateKey, .publishUnreadable(encryptedChannel()), .publishWithOldKey(encryptedChannel()),
+                .publishWithOldKey(encryptedChannel()), .publish(encryptedChannel(), event: "first"),
+            ])
         case .authorizationFaults: draw([authorizationFault(), authorizationFault(), signInFault()])
         case .subscriptionFaults: .failSubscriptions(channel(), subscriptionFault())
         case .serverFaults: .failConnections(connectionFault(), count: draw([1, 1, 3, 200]))
@@ -191,8 +177,13 @@ extension ScriptWriter {
             draw([.goSilent, .speakAgain, .speakAgain, .delayMessages(milliseconds: draw([0, 0, 500, 8_000]))])
         case .pings: draw([.ping, .webSocketPing, .announceActivityTimeout(seconds: draw([nil, 1, 10, 120]))])
         case .nonsense: nonsense()
-        case .members: draw([.memberJoins(presenceChannel()), .memberLeaves(presenceChannel()), .terminateUser])
-        case .suspending: .suspend(seconds: draw([1, 30, 300, 4_000]))
+        case .members:
+            draw([
+                .memberJoins(presenceChannel()), .memberLeaves(presenceChannel()), .memberSpeaks(presenceChannel()),
+                .publishToUser, .publishToUser, .terminateUser,
+            ])
+        case .suspending:
+            draw([.suspend(seconds: draw([1, 30, 300, 4_000])), .fallAsleep(isSuspended: generator.oneIn(2))])
         default: .forgetCache
         }
     }
@@ -201,7 +192,7 @@ extension ScriptWriter {
         draw([nil, 1000, 1001, 1006, 1011, Int.random(in: 4000...4399, using: &generator), 4200, 4201, 4100, 4009])
     }
 
-    private mutating func encryptedChannel() -> String {
+    mutating func encryptedChannel() -> String {
         draw(["private-encrypted-room", "private-encrypted-cache-room"])
     }
 

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import PusherClient
 import PusherProtocol
 
@@ -11,9 +12,7 @@ enum Frame {
         repeat {
             let end = min(payload.count, start + size)
             let first: UInt8 = start == 0 ? opcode.rawValue : 0
-            bytes.append(end == payload.count ? 0x80 | first : first)
-            append(length: end - start, to: &bytes)
-            bytes += payload[start..<end]
+            bytes += ServerFrame.bytes(end == payload.count ? 0x80 | first : first, payload[start..<end])
             start = end
         } while start < payload.count
         return bytes
@@ -22,19 +21,5 @@ enum Frame {
     static func close(_ code: Int?, _ reason: String) -> [UInt8] {
         guard let code, let number = UInt16(exactly: code) else { return encode(.close, []) }
         return encode(.close, [UInt8(number >> 8), UInt8(truncatingIfNeeded: number)] + reason.utf8.prefix(123))
-    }
-
-    private static func append(length: Int, to bytes: inout [UInt8]) {
-        switch length {
-        case ...125:
-            bytes.append(UInt8(length))
-        case ...Int(UInt16.max):
-            bytes += [126, UInt8(length >> 8), UInt8(truncatingIfNeeded: length)]
-        default:
-            bytes.append(127)
-            for shift in stride(from: 56, through: 0, by: -8) {
-                bytes.append(UInt8(truncatingIfNeeded: length >> shift))
-            }
-        }
     }
 }

@@ -25,6 +25,11 @@ final class OtherMember: Sendable {
 
     func leave() { link.withLockedValue { $0 }?.abort() }
 
+    func speak(_ number: Int) {
+        let message = Envelope(event: "client-said", channel: channel, data: .string(EventNumber.text(number)))
+        link.withLockedValue { $0 }?.send(message.jsonText)
+    }
+
     private func received(_ event: InMemoryLink.Event) {
         guard case .text(let text) = event, let envelope = try? Envelope(decoding: Array(text.utf8).span),
             envelope.event == EventName.connectionEstablished,

@@ -26,6 +26,9 @@ final class SimulatedConnection: TransportConnection {
         var receive: (@Sendable (TransportEvent) -> Void)?
         var isEnded = false
         var isClosing = false
+        var isInconsistent = false
+        /// What the client has written, and the operating system has not taken.
+        var writes: [(text: String, promise: EventLoopPromise<Void>?)] = []
         var losesToClient = false
         var losesToServer = false
 
@@ -53,15 +56,21 @@ final class SimulatedConnection: TransportConnection {
             defer { state.receive = nil }
             return state.receive
         }
+        for (_, promise) in takeWrites() {
+            promise?.fail(PusherClientError(.connectionClosed, "the connection has ended"))
+        }
         network.observer.ended(self)
     }
 
     /// The server hears of the end, where it hears anything. Link and connection, which know each other, part.
     private func leave() {
         depart { $0.abort() }
-        state.withLockedValue { state in
+        let hearsLater = state.withLockedValue { state in
             if !state.losesToServer { state.link = nil }
+            return state.link != nil
         }
+        // A server notices by itself that a client is silent for good, and may have the next connection by then.
+        if hearsLater { loop.scheduleTask(in: .seconds(20)) { self.tellServerOfEnd() } }
     }
 
     private var loop: SimulatedEventLoop { network.loop }
@@ -69,6 +78,21 @@ final class SimulatedConnection: TransportConnection {
     var isEnded: Bool { state.withLockedValue { $0.isEnded } }
     var isClosing: Bool { state.withLockedValue { $0.isClosing } }
     var isSilent: Bool { state.withLockedValue { $0.losesToClient || $0.losesToServer } }
+
+    /// Whether the server has told the client, or heard from it, what it does not stand by: the two disagree then, and
+    /// neither can know.
+    var isInconsistent: Bool { state.withLockedValue { $0.isInconsistent } }
+
+    func setInconsistent() { state.withLockedValue { $0.isInconsistent = true } }
+
+    /// Whether it stands, and nothing is on its way in either direction.
+    var isQuiet: Bool {
+        let now = loop.now
+        return state.withLockedValue { state in
+            state.isOpen && !state.isEnded && !state.isClosing && !state.losesToClient && !state.losesToServer
+                && state.arriving.isEmpty && state.writes.isEmpty && state.lastDeparture < now
+        }
+    }
 
     // MARK: Opening
 
@@ -87,14 +111,47 @@ final class SimulatedConnection: TransportConnection {
             promise?.fail(PusherClientError(.connectionClosed, "the connection is not open"))
             return
         }
+        network.observer.written(text, on: self)
+        let delay = network.conditions.writeDelay
+        let isWaiting = state.withLockedValue { state in
+            guard delay > .zero || !state.writes.isEmpty else { return false }
+            state.writes.append((text, promise))
+            return true
+        }
+        guard isWaiting else { return pass(text, promise) }
+        loop.scheduleTask(in: delay) { self.passWrites() }
+    }
+
+    /// The operating system takes a message.
+    private func pass(_ text: String, _ promise: EventLoopPromise<Void>?) {
         network.observer.sent(text, on: self)
         promise?.succeed()
         depart { $0.send(text) }
     }
 
+    /// It takes all that waits.
+    private func passWrites() {
+        // Whether they are taken is the client's news: it learns of it when it is awake.
+        if loop.isAsleep { return loop.execute(isClient: true) { self.passWrites() } }
+        for (text, promise) in takeWrites() { pass(text, promise) }
+    }
+
+    private func takeWrites() -> [(text: String, promise: EventLoopPromise<Void>?)] {
+        state.withLockedValue { state in
+            defer { state.writes = [] }
+            return state.writes
+        }
+    }
+
+    /// The client events that are written and not taken.
+    var waitingClientEvents: Int {
+        state.withLockedValue { state in state.writes.count { $0.text.contains(#""event":"client-"#) } }
+    }
+
     func flush() {}
 
     func close(code: CloseCode, reason: String) {
+        passWrites()
         let isOpen = state.withLockedValue { state in
             state.isClosing = true
             return state.isOpen
@@ -186,6 +243,8 @@ final class SimulatedConnection: TransportConnection {
 
     /// Everything that has arrived is one read.
     private func read() {
+        // What comes while the client sleeps waits for it in the operating system.
+        if loop.isAsleep { return loop.execute(isClient: true) { self.read() } }
         let items = state.withLockedValue { state -> [Item] in
             guard !state.isEnded else { return [] }
             let count = state.arriving.prefix { $0.due <= loop.now }.count
@@ -241,7 +300,9 @@ final class SimulatedConnection: TransportConnection {
             let bytes = Array(payload.readableBytesView)
             depart { $0.sendPong(bytes) }
             receive(.activity)
-        case .close(let code, let reason): end(TransportClosure(code: code, reason: reason))
+        case .close(let code, let reason):
+            network.observer.closed(code.rawValue, on: self)
+            end(TransportClosure(code: code, reason: reason))
         }
     }
 

@@ -10,6 +10,7 @@ package final class SimulatedEventLoop: EventLoop {
     private struct Entry: Sendable {
         var deadline: NIODeadline
         var serial: UInt64
+        var isClient: Bool
         var body: @Sendable () -> Void
     }
 
@@ -19,17 +20,29 @@ package final class SimulatedEventLoop: EventLoop {
         var serial: UInt64 = 0
         /// In the order in which they are due, the next one last.
         var entries: [Entry] = []
+        /// What the client would do if it were awake; nil while it is.
+        var sleeping: [Entry]?
 
-        mutating func insert(_ deadline: NIODeadline, _ body: @escaping @Sendable () -> Void) -> UInt64 {
+        mutating func insert(
+            _ deadline: NIODeadline,
+            isClient: Bool,
+            _ body: @escaping @Sendable () -> Void
+        ) -> UInt64 {
             serial += 1
-            let entry = Entry(deadline: max(deadline, now), serial: serial, body: body)
+            let entry = Entry(deadline: max(deadline, now), serial: serial, isClient: isClient, body: body)
+            if isClient, sleeping != nil { sleeping?.append(entry) } else { insert(entry) }
+            return serial
+        }
+
+        mutating func insert(_ entry: Entry) {
             var (low, high) = (0, entries.count)
             while low < high {
                 let middle = (low + high) / 2
-                if entries[middle].deadline > entry.deadline { low = middle + 1 } else { high = middle }
+                let other = entries[middle]
+                let isLater = (other.deadline, other.serial) > (entry.deadline, entry.serial)
+                if isLater { low = middle + 1 } else { high = middle }
             }
             entries.insert(entry, at: low)
-            return serial
         }
     }
 
@@ -42,7 +55,11 @@ package final class SimulatedEventLoop: EventLoop {
     package var now: NIODeadline { state.withLockedValue { $0.now } }
 
     package func execute(_ task: @escaping @Sendable () -> Void) {
-        _ = state.withLockedValue { $0.insert($0.now, task) }
+        execute(isClient: false, task)
+    }
+
+    func execute(isClient: Bool, _ task: @escaping @Sendable () -> Void) {
+        _ = state.withLockedValue { $0.insert($0.now, isClient: isClient, task) }
     }
 
     @discardableResult
@@ -50,14 +67,25 @@ package final class SimulatedEventLoop: EventLoop {
         deadline: NIODeadline,
         _ task: @escaping @Sendable () throws -> Result
     ) -> Scheduled<Result> {
-        let promise = makePromise(of: Result.self)
+        schedule(deadline, isClient: false, makePromise(of: Result.self), task)
+    }
+
+    func schedule<Result>(
+        _ deadline: NIODeadline,
+        isClient: Bool,
+        _ promise: EventLoopPromise<Result>,
+        _ task: @escaping @Sendable () throws -> Result
+    ) -> Scheduled<Result> {
         let serial = state.withLockedValue { state in
-            state.insert(deadline) {
+            state.insert(deadline, isClient: isClient) {
                 do { promise.assumeIsolated().succeed(try task()) } catch { promise.fail(error) }
             }
         }
         return Scheduled(promise: promise) { [weak self] in
-            self?.state.withLockedValue { $0.entries.removeAll { $0.serial == serial } }
+            self?.state.withLockedValue { state in
+                state.entries.removeAll { $0.serial == serial }
+                state.sleeping?.removeAll { $0.serial == serial }
+            }
         }
     }
 
@@ -98,11 +126,38 @@ package final class SimulatedEventLoop: EventLoop {
     /// Nothing will be run any more.
     func removeAll() {
         let entries = state.withLockedValue { state in
-            defer { state.entries = [] }
-            return state.entries
+            defer { (state.entries, state.sleeping) = ([], nil) }
+            return state.entries + (state.sleeping ?? [])
         }
         // What they hold is let go outside the lock.
         withExtendedLifetime(entries) {}
+    }
+
+    // MARK: The client's sleep
+
+    var isAsleep: Bool { state.withLockedValue { $0.sleeping != nil } }
+
+    /// The client does nothing from now on.
+    func fallAsleep() {
+        state.withLockedValue { state in
+            guard state.sleeping == nil else { return }
+            state.sleeping = state.entries.filter(\.isClient)
+            state.entries.removeAll(where: \.isClient)
+        }
+    }
+
+    /// The client goes on.
+    ///
+    /// - Parameter pause: How long its timers stood still; zero where they are only late.
+    func wake(after pause: TimeAmount) {
+        state.withLockedValue { state in
+            let entries = state.sleeping ?? []
+            state.sleeping = nil
+            for var entry in entries {
+                entry.deadline = max(entry.deadline + pause, state.now)
+                state.insert(entry)
+            }
+        }
     }
 
     /// Makes calls on the loop.
@@ -115,5 +170,38 @@ package final class SimulatedEventLoop: EventLoop {
     /// Time passes; what is due then is not run yet.
     func setNow(_ deadline: NIODeadline) {
         state.withLockedValue { $0.now = max($0.now, deadline) }
+    }
+}
+
+/// The loop as the client has it: what it is given stands still while the client sleeps.
+final class ClientEventLoop: EventLoop {
+    private let loop: SimulatedEventLoop
+
+    init(_ loop: SimulatedEventLoop) { self.loop = loop }
+
+    var description: String { "ClientEventLoop" }
+    var inEventLoop: Bool { loop.inEventLoop }
+    var now: NIODeadline { loop.now }
+
+    func execute(_ task: @escaping @Sendable () -> Void) { loop.execute(isClient: true, task) }
+
+    @discardableResult
+    func scheduleTask<Result>(
+        deadline: NIODeadline,
+        _ task: @escaping @Sendable () throws -> Result
+    ) -> Scheduled<Result> {
+        loop.schedule(deadline, isClient: true, makePromise(of: Result.self), task)
+    }
+
+    @discardableResult
+    func scheduleTask<Result>(
+        in delay: TimeAmount,
+        _ task: @escaping @Sendable () throws -> Result
+    ) -> Scheduled<Result> {
+        scheduleTask(deadline: now + delay, task)
+    }
+
+    func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+        loop.shutdownGracefully(queue: queue, callback)
     }
 }

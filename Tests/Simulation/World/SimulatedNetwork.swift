@@ -14,6 +14,8 @@ final class SimulatedNetwork: Sendable {
         var pieceSize: Int?
         /// In how many frames a message is sent at the most.
         var fragments = 1
+        /// How long what the client writes is not taken.
+        var writeDelay = TimeAmount.zero
     }
 
     private struct State: Sendable {
@@ -24,6 +26,8 @@ final class SimulatedNetwork: Sendable {
         var connections: [SimulatedConnection] = []
         var openCount = 0
         var failsRequests = false
+        /// Whether the server hears nothing of what it is told.
+        var hasDeafServer = false
         /// The client whose connections count. Those of its forerunner may still be about to end.
         var client = 0
     }
@@ -52,6 +56,7 @@ final class SimulatedNetwork: Sendable {
             let connection = SimulatedConnection(client: client, network: self, receive: receive)
             state.connections.removeAll { $0.isEnded && !$0.isSilent }
             state.connections.append(connection)
+            if state.hasDeafServer { connection.setInconsistent() }
             return (state.outcomes.isEmpty ? nil : state.outcomes.removeFirst(), connection)
         }
         observer.opened(connection)
@@ -126,6 +131,12 @@ final class SimulatedNetwork: Sendable {
     var failsRequests: Bool {
         get { state.withLockedValue { $0.failsRequests } }
         set { state.withLockedValue { $0.failsRequests = newValue } }
+    }
+
+    /// The server hears nothing of what it is told from now on, or hears again.
+    func setServerDeaf(_ isDeaf: Bool) {
+        state.withLockedValue { $0.hasDeafServer = isDeaf }
+        if isDeaf { current?.setInconsistent() }
     }
 
     /// The connection that the client made last, if it stands or is being made.

@@ -1,11 +1,14 @@
 import NIOCore
 import PusherClient
+import PusherEncryption
 import PusherTestServer
 
 /// Doing what a script says.
 extension SimulatedWorld {
     func perform(_ planned: PlannedAction) {
         if planned.isOnLoop {
+            // Whoever calls there, the loop runs.
+            wake()
             loop.inside { perform(planned.action) }
         } else {
             perform(planned.action)
@@ -18,18 +21,21 @@ extension SimulatedWorld {
         case .connect, .disconnect, .subscribe, .unsubscribe, .unsubscribeAll, .resubscribe, .bind, .bindToAll,
             .bindReacting, .unbind, .read, .stopReading, .trigger, .send, .signIn, .signOut, .await, .cancel,
             .checkConnection, .reconnectNow, .switchEndpoint, .dropClient:
+            wake()
             call(action)
-        case .latency, .cutIntoPieces, .fragment, .nextConnections, .cut, .goDeaf, .failRequests:
+        case .latency, .cutIntoPieces, .fragment, .nextConnections, .cut, .goDeaf, .failRequests, .slowWrites:
             disturbNetwork(action)
-        case .close, .error, .dropConnections, .restart, .publish, .publishUnreadable, .rotateKey, .failAuthorizations,
-            .failSignIns, .failSubscriptions, .failConnections, .goSilent, .speakAgain, .delayMessages, .ping,
-            .webSocketPing, .say, .sayBytes, .sayBinary, .memberJoins, .memberLeaves, .forgetCache,
-            .announceActivityTimeout, .terminateUser:
+        case .close, .error, .dropConnections, .restart, .publish, .publishUnreadable, .rotateKey, .publishWithOldKey,
+            .failAuthorizations, .failSignIns, .failSubscriptions, .failConnections, .goSilent, .speakAgain,
+            .delayMessages, .ping, .webSocketPing, .say, .sayBytes, .sayBinary, .memberJoins, .memberLeaves,
+            .memberSpeaks, .publishToUser, .forgetCache, .announceActivityTimeout, .terminateUser:
             command(action)
         case .advance(let milliseconds):
             pass(.milliseconds(milliseconds))
         case .suspend(let seconds):
             suspend(for: .seconds(seconds))
+        case .fallAsleep(let isSuspended): fallAsleep(isSuspended: isSuspended)
+        case .wake: wake()
         }
     }
 
@@ -40,6 +46,7 @@ extension SimulatedWorld {
         let count = network.openCount - before
         let allowed = 20 + 3 * Int(duration.components.seconds)
         violations.check(count <= allowed, "\(count) attempts to connect within \(duration)")
+        if duration >= .seconds(1), !loop.isAsleep { checkServer() }
     }
 
     // MARK: The application
@@ -68,7 +75,7 @@ extension SimulatedWorld {
             application.pusher?.signOut()
         case .await(let awaited): application.await(awaited)
         case .cancel(let index): application.cancel(index)
-        case .checkConnection: application.pusher?.checkConnection()
+        case .checkConnection: application.checkConnection()
         case .reconnectNow: application.reconnectNow()
         case .switchEndpoint: switchEndpoint()
         case .dropClient:
@@ -79,7 +86,10 @@ extension SimulatedWorld {
     }
 
     private func switchEndpoint() {
-        let endpoint = PusherEndpoint(host: "second.test", path: "/second", useTLS: settings.useTLS)
+        isAtSecondEndpoint.toggle()
+        let (host, path) = isAtSecondEndpoint ? ("second.test", "/second") : ("server.test", "")
+        let endpoint = PusherEndpoint(host: host, path: path, useTLS: settings.useTLS)
+        application.ledger.called()
         do {
             try application.pusher?.switchTo(endpoint: endpoint)
         } catch {
@@ -98,6 +108,7 @@ extension SimulatedWorld {
         case .cut(let delay): network.current?.cut(clientHearsAfter: .milliseconds(delay))
         case .goDeaf(let toClient, let toServer): network.current?.lose(toClient: toClient, toServer: toServer)
         case .failRequests(let fails): network.failsRequests = fails
+        case .slowWrites(let milliseconds): conditions.writeDelay = .milliseconds(Int64(milliseconds))
         default: break
         }
     }
@@ -124,23 +135,32 @@ extension SimulatedWorld {
             server.sendEvent("first", data: data, channel: channel, to: .subscribers(of: channel))
         case .rotateKey:
             // What signs with the secret in the application has the key there too.
-            if settings.authorization != .inline { server.rotateEncryptionKey() }
+            guard settings.authorization != .inline else { return }
+            for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
+                oldSecrets[name] = server.authorization(forSocket: "1.1", channel: name).sharedSecret
+            }
+            server.rotateEncryptionKey()
+            noteKeys()
+        case .publishWithOldKey(let channel): publishWithOldKey(channel)
         case .failAuthorizations(let fault, let count):
-            if fault == .wrongSignature { hasForgedSignatures = true }
             server.failAuthorizations(count, with: fault)
         case .failSignIns(let fault, let count): server.failUserAuthentications(count, with: fault)
         case .failSubscriptions(let channel, let fault): server.failSubscriptions(to: channel, with: fault)
         case .failConnections(let fault, let count): server.failConnections(count, with: fault)
         case .goSilent:
             // What the client says meanwhile is lost, and the connection is not.
-            isInconsistent = true
+            network.setServerDeaf(true)
             server.goSilent()
-        case .speakAgain: server.speakAgain()
-        case .delayMessages(let milliseconds): server.delayMessages(by: .milliseconds(milliseconds))
+        case .speakAgain:
+            network.setServerDeaf(false)
+            server.speakAgain()
+        case .delayMessages(let milliseconds):
+            setServerDelay(.milliseconds(milliseconds))
+            server.delayMessages(by: .milliseconds(milliseconds))
         case .ping: server.sendPing()
         case .webSocketPing: server.sendWebSocketPing([1, 2, 3])
         case .say(let text):
-            isInconsistent = true
+            if Self.isClaim(text) { network.current?.setInconsistent() }
             server.sendText(text, to: clients)
         case .sayBytes(let bytes): server.sendRawBytes(bytes, to: clients)
         case .sayBinary: server.sendBinary([0, 1, 2], to: clients)
@@ -150,10 +170,26 @@ extension SimulatedWorld {
         case .memberLeaves(let channel):
             guard let index = members.firstIndex(where: { $0.channel == channel }) else { return }
             members.remove(at: index).leave()
+        case .memberSpeaks(let channel):
+            members.first { $0.channel == channel }?.speak(ledger.nextNumber())
+        case .publishToUser:
+            let number = ledger.nextNumber()
+            do {
+                try server.publish(event: "first", data: EventNumber.text(number), toUser: "me")
+            } catch {
+                violations.add("the server does not publish to a user: \(error)")
+            }
         case .forgetCache: server.forgetCachedEvents()
         case .announceActivityTimeout(let seconds): server.setActivityTimeout(seconds)
         case .terminateUser: server.terminateConnections(ofUser: "me")
         default: break
+        }
+    }
+
+    /// Whether a text says something of a subscription, of members or of the user that is not so.
+    private static func isClaim(_ text: String) -> Bool {
+        ["pusher_internal:", "subscription_error", "signin_success", "connection_established"].contains {
+            text.contains($0)
         }
     }
 
@@ -171,6 +207,14 @@ extension SimulatedWorld {
         members = []
         server.server.forgetCachedEvents()
         server.server.dropConnections()
+    }
+
+    private func publishWithOldKey(_ channel: String) {
+        let number = ledger.nextNumber()
+        guard let key = oldSecrets[channel].flatMap({ SecretKey(base64: $0) }),
+            let data = EncryptedEvent.seal(EventNumber.text(number), with: key)
+        else { return }
+        server.server.sendEvent("first", data: data, channel: channel, to: .subscribers(of: channel))
     }
 
     func publish(_ event: String, to channel: String) {

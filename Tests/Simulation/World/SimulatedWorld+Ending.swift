@@ -6,6 +6,7 @@ import PusherTestServer
 extension SimulatedWorld {
     /// All faults end; what the client has to find out by itself, for example a silent socket, stays as it is.
     func heal() {
+        wake()
         network.heal()
         application.state.withLockedValue { $0.isReacting = false }
         let server = server.server
@@ -15,7 +16,8 @@ extension SimulatedWorld {
         server.speakAgain()
         server.delayMessages(by: .zero)
         server.setActivityTimeout(30)
-        if isInconsistent { server.dropConnections() }
+        if network.current?.isInconsistent == true { server.dropConnections() }
+        network.setServerDeaf(false)
         settle()
     }
 
@@ -28,6 +30,7 @@ extension SimulatedWorld {
             ("what it holds", checkNothingIsLeftOver), ("disconnected", disconnectAndReturn), ("dropped", dropAtLast),
         ]
         for (name, stage) in stages {
+            ledger.note("(\(name))")
             stage()
             guard violations.isEmpty else { return violations.add("(at the end, \(name))") }
         }
@@ -42,7 +45,11 @@ extension SimulatedWorld {
         guard let pusher = application.pusher else { return }
         let isWanted = application.state.withLockedValue { $0.wantsConnection }
         switch (isWanted, pusher.connection.status) {
-        case (true, .connected), (true, .refused), (true, .disconnected(reason: .some)): break
+        case (true, .connected):
+            let count = application.overdueWaitCount
+            violations.check(count == 0, "\(count) calls do not come back, with a connection that stands")
+        case (true, .refused): break
+        case (true, .disconnected(reason: .some)): violations.check(mayGiveUp, "the client has given up")
         case (false, .initialized), (false, .disconnected), (false, .refused): break
         case (_, let status): violations.add("the client is stuck: \(status)")
         }
@@ -73,7 +80,7 @@ extension SimulatedWorld {
             failed.append(subscription.name)
         }
         for name in failed { application.channel(name)?.resubscribe() }
-        if application.state.withLockedValue({ $0.wantsSignIn }) { pusher.signIn() }
+        signInAgain(pusher)
         advance(by: .seconds(60))
         guard let connection = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
         else { return violations.add("the server knows no connection \(pusher.connection.socketId ?? "")") }
@@ -86,6 +93,16 @@ extension SimulatedWorld {
             violations.add("\(name) is not subscribed")
         }
         checkSignIn(pusher, connection.userID)
+    }
+
+    /// The user is signed in, or it was said that this has failed.
+    private func signInAgain(_ pusher: Pusher) {
+        guard application.state.withLockedValue({ $0.wantsSignIn }) else { return }
+        switch pusher.engine.machine.signIn.phase {
+        case .signedIn: break
+        case .failed: pusher.signIn()
+        case .unwanted, .waiting, .authorizing, .signingIn: violations.add("the sign-in is stuck")
+        }
     }
 
     private func checkSignIn(_ pusher: Pusher, _ userID: String?) {
@@ -132,10 +149,8 @@ extension SimulatedWorld {
             let unsent = channel.unsentEvents.count
             violations.check(unsent == 0, "\(unsent) client events of \(name) are not sent")
         }
-        let accounts = ledger.state.withLockedValue { $0.accounts }
-        for problem in [accounts.missing(queued: 0), accounts.missingEncrypted] {
-            if let problem { violations.add(problem) }
-        }
+        if let problem = ledger.state.withLockedValue({ $0.accounts.missing(queued: 0) }) { violations.add(problem) }
+        ledger.checkEncrypted()
     }
 
     private static func takesClientEvents(_ name: String) -> Bool {
@@ -144,7 +159,7 @@ extension SimulatedWorld {
 
     private func checkNothingIsLeftOver() {
         guard let pusher = application.pusher else { return }
-        // Only those are left that wait for what the last calls do not lead to.
+        violations.check(application.overdueWaitCount == 0, "\(application.overdueWaitCount) calls do not come back")
         application.cancelAll()
         settle()
         violations.check(application.waitCount == 0, "\(application.waitCount) calls never came back")
@@ -176,14 +191,17 @@ extension SimulatedWorld {
     }
 
     private func dropAtLast() {
-        weak let engine = application.pusher?.engine
         application.dropClient()
         settle()
         for member in members { member.leave() }
         members = []
         network.heal()
         advance(by: .seconds(40))
-        violations.check(engine == nil, "the client is dropped, and its engine is left")
+        let engines = application.state.withLockedValue { $0.droppedEngines.filter { $0.value != nil } }
+        violations.check(engines.isEmpty, "\(engines.count) clients are dropped, and their engines are left")
+        let readers = application.takeEndlessReaders()
+        violations.check(readers.isEmpty, "the client is dropped, and the sequences \(readers) go on")
+        violations.check(isIdle, "something is still to be done when all is over")
         violations.check(application.waitCount == 0, "\(application.waitCount) tasks are left")
         violations.check(server.server.connections.isEmpty, "\(server.server.connections.count) connections are left")
     }

@@ -1,16 +1,25 @@
+import ClientTestSupport
 import NIOConcurrencyHelpers
 import PusherClient
 
 /// What must hold after each step, whatever has happened.
 extension SimulatedWorld {
     func checkInvariants() {
-        guard let pusher = application.pusher else { return }
+        guard !loop.isAsleep, let pusher = application.pusher else { return }
         let holdings = loop.inside { pusher.engine.holdings }
         let machine = pusher.engine.machine
         violations.check(holdings.effects == 0, "\(holdings.effects) effects wait")
         checkConnection(pusher, machine, holdings)
+        checkEnd(machine)
         checkTimers(holdings.timers, machine.connection.state)
+        checkTimers(holdings.timers, machine)
         checkChannels(machine, holdings)
+        let balance = StatisticsBalance(
+            machine,
+            attempts: ledger.state.withLockedValue { $0.pacing.attempts },
+            written: network.current?.waitingClientEvents ?? 0
+        )
+        for violation in balance.violations { violations.add(violation) }
     }
 
     private func checkConnection(_ pusher: Pusher, _ machine: ClientStateMachine, _ holdings: Holdings) {
@@ -51,6 +60,26 @@ extension SimulatedWorld {
         )
     }
 
+    /// Whether the settings let the client stop trying.
+    var mayGiveUp: Bool {
+        if case .limited = settings.retryPolicy { return true }
+        return !settings.autoReconnect
+    }
+
+    /// It has stopped only where it may.
+    private func checkEnd(_ machine: ClientStateMachine) {
+        switch machine.connection.state {
+        case .refused(let error):
+            let isRefused = ledger.state.withLockedValue { $0.pacing.isRefused }
+            violations.check(isRefused, "it takes itself for refused: \(error)")
+        case .disconnected(let error?):
+            violations.check(mayGiveUp, "it has given up: \(error)")
+        default: break
+        }
+        let readers = application.takeEndlessReaders()
+        violations.check(readers.isEmpty, "the sequences \(readers) have not ended with what they are of")
+    }
+
     /// Whoever follows the changes has the same members.
     private func checkFollowed(_ subscription: SubscriptionStateMachine) {
         guard subscription.isSubscribed, let roster = subscription.roster,
@@ -67,6 +96,27 @@ extension SimulatedWorld {
     private func checkTimers(_ running: [TimerID.Purpose], _ state: ConnectionStateMachine.State) {
         let rules = TimerRules(state)
         if let problem = rules.problem(with: running) { violations.add(problem) }
+    }
+
+    /// Whatever waits for the server has a timer that ends it.
+    private func checkTimers(_ running: [TimerID.Purpose], _ machine: ClientStateMachine) {
+        guard machine.connectionState == .connected else { return }
+        let isSubscribing = machine.subscriptions.values.contains(where: \.isPending)
+        violations.check(!isSubscribing || running.contains(.subscription), "subscriptions wait without a timer")
+        violations.check(
+            machine.signIn.isAwaitingServer == running.contains(.signIn),
+            "the sign-in is \(machine.signIn.phase), with the timers \(running)"
+        )
+        violations.check(machine.signIn.phase != .waiting, "nothing is done for the sign-in")
+        let authorizations = machine.authorizations.jobs.count
+        violations.check(
+            running.count { $0 == .authorization } <= authorizations,
+            "\(authorizations) authorizations have the timers \(running)"
+        )
+        violations.check(
+            !machine.clientEvents.isHeldByLimit || running.contains(.clientEvents),
+            "client events wait for the limit without a timer"
+        )
     }
 
     private func checkChannels(_ machine: ClientStateMachine, _ holdings: Holdings) {
@@ -87,41 +137,5 @@ extension SimulatedWorld {
                 "\(subscription.name) is not subscribed and has the members \(ids)"
             )
         }
-    }
-}
-
-/// Which timers may run, and which have to, in a state of the connection.
-struct TimerRules {
-    private let required: [TimerID.Purpose]
-    private let allowed: [TimerID.Purpose]
-    private let isConnected: Bool
-    private let state: String
-
-    init(_ state: ConnectionStateMachine.State) {
-        (required, allowed, isConnected, self.state) =
-            switch state {
-            case .initialized: ([], [], false, "initialized")
-            case .disconnected: ([], [], false, "disconnected")
-            case .refused: ([], [], false, "refused")
-            case .connecting: ([.attempt], [.attempt, .unavailable], false, "connecting")
-            case .connected:
-                (
-                    [], [.activity, .pong, .subscription, .authorization, .signIn, .clientEvents], true, "connected"
-                )
-            case .asking: ([], [.unavailable], false, "asking")
-            case .waiting: ([.retry], [.retry, .unavailable], false, "waiting")
-            case .disconnecting: ([.closing], [.closing], false, "disconnecting")
-            }
-    }
-
-    func problem(with running: [TimerID.Purpose]) -> String? {
-        let isSound =
-            required.allSatisfy(running.contains)
-            && running.allSatisfy { purpose in
-                allowed.contains(purpose) && (purpose == .authorization || running.count { $0 == purpose } == 1)
-            }
-        guard isSound else { return "while \(state) the timers \(running) run" }
-        guard isConnected, running.contains(.activity) == running.contains(.pong) else { return nil }
-        return "nobody watches the server: \(running)"
     }
 }

@@ -1,9 +1,22 @@
+import ClientTestSupport
 import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import PusherClient
 import PusherTestServer
 import TestSupport
+
+/// Says what another policy decides on.
+private struct WatchedRetryPolicy: RetryPolicy {
+    let policy: any RetryPolicy
+    let decided: @Sendable (Duration) -> Void
+
+    func delay(for context: RetryContext) -> Duration? {
+        let delay = policy.delay(for: context)
+        if let delay { decided(max(delay, context.minimumDelay)) }
+        return delay
+    }
+}
 
 /// A client and its application, a server, and the network between them, in a time of their own. One thread does
 /// everything, in an order that the seed decides.
@@ -19,26 +32,32 @@ final class SimulatedWorld {
     fileprivate let tasks: CapturedTasks
     private var order: SeededGenerator
     private let jitter: NIOLockedValueBox<SeededGenerator>
-    private let suspended = NIOLockedValueBox(Duration.zero)
-    private let origin = ContinuousClock.now
+    private let clock: SuspendableClock
     var members: [OtherMember] = []
     /// Numbers of events that the server published last on each channel.
     var published: [String: Int] = [:]
-    /// Whether signatures are at times wrong on purpose.
-    var hasForgedSignatures = false
-    /// Whether the server has told the client, or heard from it, what it does not stand by: the two disagree then, and
-    /// neither can know.
-    var isInconsistent = false
+    /// For each encrypted channel, the secret before the last change of the key.
+    var oldSecrets: [String: String] = [:]
+    /// Since when the client does nothing, and whether its timers stand still meanwhile.
+    private var sleep: (since: NIODeadline, isSuspended: Bool)?
+    /// How long the server keeps messages back now, and until when it may have some that it kept back before.
+    private var serverDelay = Duration.zero
+    private var delayedUntil = NIODeadline.uptimeNanoseconds(0)
+    /// Which of the two endpoints the client was told to connect to.
+    var isAtSecondEndpoint = false
 
     init(_ settings: Settings, tasks: CapturedTasks) {
         self.settings = settings
         self.tasks = tasks
         order = SeededGenerator(seed: settings.seed ^ 0x5EED)
         jitter = NIOLockedValueBox(SeededGenerator(seed: settings.seed ^ 0xA11))
-        ledger = WireLedger(loop: loop, violations: violations)
+        let clock = SuspendableClock { [loop] in loop.now }
+        self.clock = clock
+        ledger = WireLedger(loop: loop, violations: violations) { clock.now }
         server = InMemoryServer(eventLoop: loop, options: Self.serverOptions(settings))
         network = SimulatedNetwork(loop: loop, server: server, observer: ledger, seed: settings.seed ^ 0x4E7)
         application = SimulatedApplication(ledger: ledger, violations: violations)
+        noteKeys()
         makeClient()
     }
 
@@ -57,18 +76,16 @@ final class SimulatedWorld {
     func makeClient() {
         let requester = SimulatedRequester(network: network)
         self.requester.withLockedValue { $0 = requester }
-        let (loop, origin, suspended, jitter) = (loop, origin, suspended, jitter)
+        let (clock, jitter) = (clock, jitter)
         let transport = network.makeTransport()
         let pusher = Pusher(
             key: server.server.options.application.key,
             options: clientOptions(),
             environment: .init(
-                eventLoop: loop,
+                eventLoop: ClientEventLoop(loop),
                 transport: transport,
                 requester: requester,
-                now: {
-                    origin + .nanoseconds(Int64(loop.now.uptimeNanoseconds)) + suspended.withLockedValue { $0 }
-                },
+                now: { clock.now },
                 random: { jitter.withLockedValue { Double.random(in: 0..<1, using: &$0) } }
             )
         )
@@ -83,6 +100,7 @@ final class SimulatedWorld {
             case .limited(let attempts):
                 .delays(Array(repeating: .seconds(1), count: attempts), repeatsLast: false)
             }
+        let ledger = ledger
         return PusherClientOptions(
             authMethod: authMethod,
             autoReconnect: settings.autoReconnect,
@@ -92,7 +110,7 @@ final class SimulatedWorld {
             userAuthMethod: .endpoint(
                 AuthEndpoint("http://server.test/pusher/user-auth", parameters: ["user_id": "me"])
             ),
-            retryPolicy: retryPolicy,
+            retryPolicy: WatchedRetryPolicy(policy: retryPolicy) { ledger.decided($0) },
             proxy: .direct,
             limits: .init(
                 authorizationsAtOnce: settings.authorizationsAtOnce,
@@ -133,21 +151,34 @@ final class SimulatedWorld {
         }
     }
 
+    /// The keys that the server encrypts with now.
+    func noteKeys() {
+        for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
+            let secret = server.server.authorization(forSocket: "1.1", channel: name).sharedSecret
+            ledger.state.withLockedValue { $0.encrypted.addKey(secret, of: name) }
+        }
+    }
+
     /// Requests that have not come back to the client.
     var requestCount: Int { requester.withLockedValue { $0?.runningCount ?? 0 } }
 
     // MARK: Time
 
-    var now: Duration { .nanoseconds(Int64(loop.now.uptimeNanoseconds)) }
-
     /// Lets everything happen that is due.
     func settle() {
         var steps = 0
-        while loop.hasWork || !tasks.isEmpty {
+        let isAwake = !loop.isAsleep
+        while loop.hasWork || isAwake && !tasks.isEmpty {
             steps += 1
             guard steps < 100_000 else { return violations.add("it never comes to rest") }
-            if loop.hasWork, tasks.isEmpty || order.oneIn(2) { loop.runNext() } else { tasks.runNext() }
+            if loop.hasWork, !isAwake || tasks.isEmpty || order.oneIn(2) {
+                loop.runNext()
+            } else {
+                tasks.run(Int.random(in: 0..<tasks.count, using: &order))
+            }
         }
+        guard isAwake else { return }
+        application.settled()
         ledger.settled()
     }
 
@@ -164,9 +195,36 @@ final class SimulatedWorld {
 
     /// The machine sleeps: the clock goes on, the timers do not.
     func suspend(for duration: Duration) {
-        suspended.withLockedValue { $0 += duration }
+        clock.suspend(for: duration)
         ledger.suspended()
     }
+
+    /// The client does nothing from now on, while the network and the server go on.
+    ///
+    /// - Parameter isSuspended: Whether its timers stand still. Otherwise its event loop is only held up, and they are
+    ///   late.
+    func fallAsleep(isSuspended: Bool) {
+        wake()
+        loop.fallAsleep()
+        sleep = (loop.now, isSuspended)
+    }
+
+    /// The client goes on.
+    func wake() {
+        guard let (since, isSuspended) = sleep else { return }
+        sleep = nil
+        loop.wake(after: isSuspended ? loop.now - since : .zero)
+        ledger.suspended()
+        settle()
+    }
+
+    func setServerDelay(_ delay: Duration) {
+        delayedUntil = max(delayedUntil, loop.now + TimeAmount(serverDelay))
+        serverDelay = delay
+    }
+
+    /// Whether the server has nothing more to say than what is on its way.
+    var hasServerSaidAll: Bool { serverDelay == .zero && delayedUntil < loop.now }
 
     /// Nothing is left to do for anybody.
     var isIdle: Bool { loop.nextDeadline == nil && tasks.isEmpty }

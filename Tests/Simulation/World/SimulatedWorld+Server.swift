@@ -1,0 +1,34 @@
+import NIOConcurrencyHelpers
+import PusherClient
+import PusherTestServer
+
+/// What must hold between client and server, as soon as both have heard everything.
+extension SimulatedWorld {
+    /// Both have the same subscriptions.
+    func checkServer() {
+        guard let pusher = application.pusher, let connection = network.current, connection.isQuiet,
+            hasServerSaidAll, !connection.isInconsistent,
+            let own = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
+        else { return }
+        let subscriptions = pusher.engine.machine.subscriptions.values
+        let (real, known) = (Set(own.subscribedChannels), Set(subscriptions.map(\.name)))
+        let forgotten = real.filter { !$0.hasPrefix("#") && !known.contains($0) }
+        violations.check(forgotten.isEmpty, "the server still has the subscriptions \(forgotten.sorted())")
+        let imagined = subscriptions.filter(\.isSubscribed).map(\.name).filter { !real.contains($0) }
+        violations.check(imagined.isEmpty, "the server has no subscriptions \(imagined.sorted())")
+        let held = ledger.state.withLockedValue { $0.subscriptions.held }
+        let missed = subscriptions.filter { $0.isWanted && !$0.isSubscribed }.map(\.name).filter(held.contains)
+        violations.check(missed.isEmpty, "the server has confirmed \(missed.sorted()), and the client does not know")
+        for subscription in subscriptions where subscription.isSubscribed { checkMembers(subscription) }
+    }
+
+    private func checkMembers(_ subscription: SubscriptionStateMachine) {
+        guard let roster = subscription.roster else { return }
+        let own = Set(roster.members.map(\.id))
+        let real = Set(server.server.members(of: subscription.name).map(\.userID))
+        violations.check(
+            own == real,
+            "the members of \(subscription.name) are \(real.sorted()), and for the client \(own.sorted())"
+        )
+    }
+}
