@@ -13,6 +13,7 @@ extension Pusher {
     ///
     /// - Parameter timeout: How long the server may take to answer, if that is less than
     ///   ``PusherClientOptions/Timeouts-swift.struct/pong``; zero or less counts as a millisecond. Default: 5 s.
+    ///   Where an answer is awaited already, it may take no longer for another call.
     public func checkConnection(timeout: Duration = .seconds(5)) {
         engine.step { state, now in
             state.machine.checkConnection(

@@ -105,14 +105,20 @@ package struct LivenessStateMachine: Hashable, Sendable {
     private static let lateness = Duration.seconds(10)
 
     /// Whoever asks wants to know now: a ping is sent, whether or not one is on its way, and the answer may take no
-    /// longer than this.
+    /// longer than this. Where one is on its way, the wait for it goes on: whoever asks again and again would never hear
+    /// that the server is gone.
     package mutating func probe(timeout: Duration, now: Instant, into effects: inout [Effect]) {
         let wasSuspended = hasOverslept(now: now)
+        var (since, wait) = (now, min(timeout, pongTimeout))
         switch state {
         case .stopped: return
-        case .listening(let timer, _), .awaitingPong(let timer, _, _, _): effects.append(.cancel(timer))
+        case .listening(let timer, _):
+            effects.append(.cancel(timer))
+        case .awaitingPong(let timer, let start, let timeout, _):
+            effects.append(.cancel(timer))
+            if !wasSuspended { (since, wait) = (start, min(wait, max(.zero, start + timeout - now))) }
         }
-        awaitPong(for: min(timeout, pongTimeout), wasSuspended: wasSuspended, now: now, into: &effects)
+        awaitPong(since: since, for: wait, wasSuspended: wasSuspended, now: now, into: &effects)
     }
 
     private mutating func listen(since lastActivity: Instant, for wait: Duration, into effects: inout [Effect]) {
@@ -121,15 +127,20 @@ package struct LivenessStateMachine: Hashable, Sendable {
         effects.append(.schedule(timer, after: wait))
     }
 
+    /// - Parameters:
+    ///   - since: When the first ping was sent that is not answered; nil for now.
+    ///   - wait: How long the answer may take from now on.
     private mutating func awaitPong(
-        for timeout: Duration,
+        since: Instant? = nil,
+        for wait: Duration,
         wasSuspended: Bool,
         now: Instant,
         into effects: inout [Effect]
     ) {
         let timer = nextTimer(.pong)
-        state = .awaitingPong(timer: timer, since: now, timeout: timeout, wasSuspended: wasSuspended)
-        effects.append(.schedule(timer, after: timeout))
+        let since = since ?? now
+        state = .awaitingPong(timer: timer, since: since, timeout: now - since + wait, wasSuspended: wasSuspended)
+        effects.append(.schedule(timer, after: wait))
     }
 
     private mutating func nextTimer(_ purpose: TimerID.Purpose) -> TimerID {

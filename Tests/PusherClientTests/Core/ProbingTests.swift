@@ -29,7 +29,19 @@ struct ProbingTests {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
         #expect(client.checkConnection() == ["stop pong", "set pong 5s", "send 1 ping"])
-        #expect(client.checkConnection(.seconds(100)).timers == ["stop pong", "set pong 30s"])
+        #expect(client.checkConnection(.seconds(100)).timers == ["stop pong", "set pong 5s"])
+    }
+
+    @Test("Who asks again and again hears that the server is gone")
+    func repeated() {
+        var client = CoreClient.connected()
+        #expect(client.checkConnection().timers == ["stop activity", "set pong 5s"])
+        client.advance(by: .seconds(3))
+        #expect(client.checkConnection() == ["stop pong", "set pong 2s", "send 1 ping"])
+        #expect(client.checkConnection(.seconds(1)) == ["stop pong", "set pong 1s", "send 1 ping"])
+        let transcript = client.advance(by: .seconds(1))
+        #expect(transcript.wire == ["abort 1"])
+        #expect(transcript.told == ["report pongTimedOut"])
     }
 
     @Test("A wait before another attempt ends; an attempt that is under way goes on")
