@@ -36,9 +36,7 @@ extension ClientStateMachine {
         guard signIn.isWanted else { return }
         endSignInWork(into: &effects)
         let waiters = signIn.takeWaiters()
-        let subscribedChannel = signIn.subscribedChannel
-        signIn = SignInStateMachine()
-        signIn.subscribedChannel = subscribedChannel
+        signIn.signedOut()
         let error = PusherClientError(.signInFailed, "signOut() was called")
         for waiter in waiters { effects.append(.resume(waiter, .failed(error))) }
         endWaitingForSignIn(now: now, into: &effects)
@@ -74,6 +72,7 @@ extension ClientStateMachine {
             }
             let timer = TimerID(.signIn, nextSerial())
             signIn.phase = .signingIn(timer: timer)
+            signIn.askedFor = Self.userID(of: authorization)
             effects.append(.schedule(timer, after: configuration.timeouts.signIn))
             let message = Envelope.signIn(auth: authorization.auth, userData: authorization.data ?? "")
             effects.append(.send(session.attempt, message))
@@ -86,11 +85,13 @@ extension ClientStateMachine {
         guard data.utf8.count <= maximumDataLength else {
             return "its user_data has more than \(maximumDataLength) bytes"
         }
-        guard let value = JSONValue(parsing: data), value.object != nil else {
-            return "its user_data is not the JSON text of an object"
-        }
-        guard let id = value["id"]?.identifier, !id.isEmpty else { return "its user_data has no id" }
-        return nil
+        guard JSONValue(parsing: data)?.object != nil else { return "its user_data is not the JSON text of an object" }
+        return userID(of: authorization) == nil ? "its user_data has no id" : nil
+    }
+
+    private static func userID(of authorization: Authorization) -> String? {
+        let id = authorization.data.flatMap(JSONValue.init(parsing:))?["id"]?.identifier
+        return id?.isEmpty == false ? id : nil
     }
 
     mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
@@ -100,6 +101,7 @@ extension ClientStateMachine {
             guard signIn.isAwaitingServer else { return reportMalformed(message, nil, into: &effects) }
             return failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
         }
+        guard signIn.isMeant(user) else { return ignore() }
         endSignInWork(into: &effects)
         signIn.phase = .signedIn(user)
         statistics.signIns.succeeded += 1

@@ -27,8 +27,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) -> Bool {
         guard var subscription = subscriptions[name], subscription.isWanted else { return false }
-        let (isNews, away) = subscription.succeeded(now: now)
-        guard isNews else {
+        guard let confirmation = subscription.succeeded(now: now) else {
             if subscription.phase == .subscribed, subscription.roster != nil {
                 replaceMembers(of: name, envelope, into: &effects)
             } else {
@@ -36,15 +35,16 @@ extension ClientStateMachine {
             }
             return true
         }
+        if let needless = confirmation.needlessAuthorization { cancelAuthorizations([needless], into: &effects) }
         statistics.subscriptions.succeeded += 1
-        if away != nil { statistics.subscriptions.resubscribed += 1 }
+        if confirmation.away != nil { statistics.subscriptions.resubscribed += 1 }
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
         var event = envelope
         event.event = EventName.subscriptionSucceeded
         if subscription.roster != nil { replaceMembers(of: name, envelope, into: &effects) }
-        effects.append(.subscribed(subscription.id, event, away: away))
+        effects.append(.subscribed(subscription.id, event, away: confirmation.away))
         for waiter in waiters { effects.append(.resume(waiter, .done)) }
         decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
         if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
@@ -64,6 +64,8 @@ extension ClientStateMachine {
         guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
             var report = error.clientError
             if envelope.channel == nil { report.channelName = nil }
+            // The next sign-in on this connection asks for it again.
+            if envelope.channel == signIn.subscribedChannel { signIn.subscribedChannel = nil }
             return effects.append(.report(report))
         }
         failSubscription(name, error, now: now, into: &effects)

@@ -38,6 +38,10 @@ package struct SignInStateMachine: Hashable, Sendable {
     package internal(set) var phase = Phase.unwanted
     /// The user's own channel that was subscribed on this connection: it stays so when the user signs out.
     var subscribedChannel: String?
+    /// Who was last asked to be signed in on this connection; nil where nobody was since ``signedOut()``.
+    var askedFor: String?
+    /// True where the server may still answer a sign-in of before ``signedOut()``.
+    private var isAnswerGivenUp = false
     /// The users of the watchlist who are online, as far as the server has said.
     package private(set) var online: Set<String> = []
     private var onlineSize = 0
@@ -64,6 +68,17 @@ package struct SignInStateMachine: Hashable, Sendable {
 
     package var isAwaitingServer: Bool {
         if case .signingIn = phase { true } else { false }
+    }
+
+    /// Whether a success can be that of what is wanted, and not that of what was before a sign-out.
+    func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || askedFor == user.id }
+
+    /// The application wants nobody signed in any more.
+    mutating func signedOut() {
+        let old = self
+        self = SignInStateMachine()
+        subscribedChannel = old.subscribedChannel
+        isAnswerGivenUp = old.isAnswerGivenUp || old.askedFor != nil && old.user == nil
     }
 
     package mutating func takeWaiters() -> [WaiterID] {
@@ -97,6 +112,8 @@ package struct SignInStateMachine: Hashable, Sendable {
         if case .signingIn(let timer) = phase { effects.append(.cancel(timer)) }
         if isWanted { phase = .waiting }
         subscribedChannel = nil
+        askedFor = nil
+        isAnswerGivenUp = false
         online = []
         onlineSize = 0
         leavesOut = false

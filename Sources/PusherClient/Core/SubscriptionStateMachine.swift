@@ -48,6 +48,9 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var decryption: DecryptionStateMachine?
     /// True where the server had a subscription already, and it was ended to begin anew.
     package var hasStartedOver = false
+    /// True where the server was asked on this connection, and did not answer in time: it may have the subscription, or
+    /// come to it yet.
+    private var isUnanswered = false
     /// When the subscription was lost; nil where there was none.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
@@ -82,7 +85,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The authorization that is asked for, for the subscription or for its key.
+    /// The authorizations that are asked for, for the subscription or for its key.
     package var authorizations: [AuthorizationID] {
         var ids: [AuthorizationID] = []
         if case .authorizing(let id) = phase { ids.append(id) }
@@ -127,7 +130,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package mutating func unsubscribe() -> Farewell {
         switch phase {
         case .idle, .authorizing, .awaitingSignIn, .failed, .invalid:
-            return .nothing
+            return isUnanswered ? .unsubscribe : .nothing
         case .subscribed:
             return .unsubscribe
         case .subscribing:
@@ -137,24 +140,35 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The server has confirmed. The time that the channel was away, where it had been subscribed before; nil where
-    /// this is no news, or no answer to anything: a late one after the timeout still counts.
-    package mutating func succeeded(now: Instant) -> (isNews: Bool, away: Duration?) {
+    /// What follows from the server's answer.
+    package struct Confirmation: Hashable, Sendable {
+        /// How long the channel was away; nil where it had not been subscribed before.
+        package var away: Duration?
+        /// The authorization that is asked for, and not needed any more.
+        package var needlessAuthorization: AuthorizationID?
+    }
+
+    /// The server has confirmed. Nil where this is no news, or no answer to anything. A late one after the timeout still
+    /// counts, also where the subscription is about to be begun anew: some servers do not answer a second one.
+    package mutating func succeeded(now: Instant) -> Confirmation? {
+        var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
-        case .idle, .authorizing, .awaitingSignIn, .subscribed, .invalid:
-            return (false, nil)
-        case .failed(let error) where error.kind != .timedOut && error.kind != .refused:
-            return (false, nil)
-        case .subscribing, .failed:
-            phase = .subscribed
-            hasStartedOver = false
-            defer { lostAt = nil }
-            return (true, lostAt.map { now - $0 })
+        case .subscribing: break
+        case .failed(let error) where isUnanswered || error.kind == .refused: break
+        case .authorizing(let id) where isUnanswered: confirmation.needlessAuthorization = id
+        case .awaitingSignIn where isUnanswered: break
+        case .idle, .authorizing, .awaitingSignIn, .subscribed, .failed, .invalid: return nil
         }
+        phase = .subscribed
+        hasStartedOver = false
+        isUnanswered = false
+        lostAt = nil
+        return confirmation
     }
 
     package mutating func failed(_ error: SubscriptionError) {
         if case .invalid = phase { return }
+        if case .subscribing = phase, error.kind == .timedOut { isUnanswered = true }
         phase = .failed(error)
         hasStartedOver = false
     }
@@ -171,6 +185,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
             break
         }
         hasStartedOver = false
+        isUnanswered = false
         roster?.connectionLost()
         decryption?.connectionLost()
     }

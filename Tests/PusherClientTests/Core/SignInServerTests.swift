@@ -23,6 +23,44 @@ struct SignInServerTests {
         return client
     }
 
+    // MARK: Signing out and in
+
+    private func authorization(of user: String) -> Result<Authorization, AuthorizationError> {
+        .success(Authorization(auth: "key:1.1", data: #"{"id":"\#(user)"}"#))
+    }
+
+    @Test("A late answer signs nobody in who was given up, and whoever is wanted is still", arguments: [true, false])
+    func anotherUser(isSent: Bool) {
+        var client = signingIn()
+        client.signOut()
+        client.signIn()
+        if isSent { client.authorized(nil, authorization(of: "other")) }
+        #expect(client.received(.signedIn("u")) == [])
+        #expect(client.machine.signIn.isUnderWay)
+        if !isSent { client.authorized(nil, authorization(of: "other")) }
+        #expect(client.received(.signedIn("other")).told == ["signed in other"])
+    }
+
+    @Test("Who signs out and in again as the same user is signed in by the first answer to the second sign-in")
+    func sameUser() {
+        var client = signingIn()
+        client.signOut()
+        client.signIn()
+        client.authorized(nil)
+        #expect(client.received(.signedIn("u")).told == ["signed in u"])
+        #expect(client.received(.signedIn("u")) == [])
+    }
+
+    @Test("The user's own channel is asked for again by the next sign-in where it was refused")
+    func ownChannelRefused() {
+        var client = signedIn()
+        client.received(.refusal("#server-to-user-u"))
+        client.signOut()
+        client.signIn()
+        client.authorized(nil)
+        #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
+    }
+
     // MARK: Refusals
 
     @Test(

@@ -51,6 +51,10 @@ struct SubscriptionTableTests {
                 "{subscribed}",
                 with: isPresence ? "subscribed, members x 1, subscribed x" : "subscribed, subscribed x"
             )
+            .replacing(
+                "{subscribed late}",
+                with: "subscribed, forget the authorization, \(isPresence ? "members x 1, " : "")subscribed x"
+            )
             .replacing("{confirmed again}", with: isPresence ? "subscribed, members x 1" : "subscribed")
             .replacing(
                 "{existing}",
@@ -68,22 +72,28 @@ struct SubscriptionTableTests {
         ]
     }
 
+    static let authorizing: Row = [
+        .subscribeWithOwnAuthorization: "subscribing, forget the authorization, send 1 subscribe x",
+        .unsubscribe: "gone, retired x, forget the authorization",
+        .authorized: "subscribing, send 1 subscribe x",
+        .authorizationFailed: "failed authorizationFailed, failed x authorizationFailed",
+        .authorizationUnusable: "failed invalidAuthorization, failed x invalidAuthorization",
+        .authorizationTimer: "authorizing, forget the authorization",
+        .loss: "idle, forget the authorization", .disconnect: "idle, forget the authorization",
+        .reconnect: "authorizing, forget the authorization, {ask 2}",
+    ]
+
     static let table: [SubscriptionSituation: Row] = [
         .absent: [
             .subscribe: "{begin 1}", .subscribeWithOwnAuthorization: "subscribing, send 1 subscribe x",
             .success: "gone, send 1 unsubscribe x",
         ],
         .idle: [.unsubscribe: "gone, retired x", .reconnect: "{begin 1}"],
-        .authorizing: [
-            .subscribeWithOwnAuthorization: "subscribing, forget the authorization, send 1 subscribe x",
-            .unsubscribe: "gone, retired x, forget the authorization",
-            .authorized: "subscribing, send 1 subscribe x",
-            .authorizationFailed: "failed authorizationFailed, failed x authorizationFailed",
-            .authorizationUnusable: "failed invalidAuthorization, failed x invalidAuthorization",
-            .authorizationTimer: "authorizing, forget the authorization",
-            .loss: "idle, forget the authorization", .disconnect: "idle, forget the authorization",
-            .reconnect: "authorizing, forget the authorization, {ask 2}",
-        ],
+        .authorizing: authorizing,
+        .authorizingAnew: authorizing.merging([
+            .success: "{subscribed late}",
+            .unsubscribe: "gone, retired x, forget the authorization, send 1 unsubscribe x",
+        ]) { _, new in new },
         // What is being authorized is the user.
         .awaitingSignIn: [
             .subscribeWithOwnAuthorization: "subscribing, send 1 subscribe x",
@@ -114,7 +124,9 @@ struct SubscriptionTableTests {
         ],
         // The server may have been slow only, or an error may have been another's.
         .refused: failed.merging([.success: "{subscribed}"]) { _, new in new },
-        .timedOut: failed.merging([.success: "{subscribed}"]) { _, new in new },
+        .timedOut: failed.merging([
+            .success: "{subscribed}", .unsubscribe: "gone, retired x, send 1 unsubscribe x",
+        ]) { _, new in new },
         .unauthorized: failed,
         .unusable: failed,
         .invalid: [.unsubscribe: "gone, retired x"],

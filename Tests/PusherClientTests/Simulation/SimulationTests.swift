@@ -79,12 +79,31 @@ struct SimulationRegressionTests {
     func userChannel() async {
         let outcome = await run(dialect: 3, [.signIn, .connect, .signOut, .signIn, .signOut, .signIn])
         #expect(outcome.violations == [])
-        let subscriptions = outcome.trace.prefix { !$0.contains("(left to itself)") }
-            .count { $0.contains("→") && $0.contains("#server-to-user-me") }
-        #expect(subscriptions == 1)
+        #expect(subscriptions(to: "#server-to-user-me", in: outcome) == 1)
+    }
+
+    @Test("A confirmation that comes when the subscription is begun anew is not lost (seed 229637)")
+    func lateConfirmation() async {
+        // A server that does not answer a subscription that it has already.
+        let outcome = await run(
+            dialect: 3,
+            [
+                .connect, .delayMessages(milliseconds: 10_500), .subscribe("private-room"),
+                .advance(milliseconds: 10_200), .failAuthorizations(.delayed(.seconds(1)), count: 1),
+                .subscribe("private-room"), .advance(milliseconds: 1_000),
+            ]
+        )
+        #expect(outcome.violations == [])
+        #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
+
+    /// How often the client asked for the channel before it was left to itself.
+    private func subscriptions(to channel: String, in outcome: Simulation.Outcome) -> Int {
+        outcome.trace.prefix { !$0.contains("(left to itself)") }
+            .count { $0.contains(##"→ {"event":"pusher:subscribe","data":{"channel":"\##(channel)""##) }
+    }
 
     private func run(dialect: Int, _ actions: [Action]) async -> Simulation.Outcome {
         let simulation = Simulation(Settings(seed: 1, dialect: dialect), actions.map { PlannedAction($0) })

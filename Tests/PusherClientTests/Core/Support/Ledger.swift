@@ -1,7 +1,6 @@
 import ClientTestSupport
 import PusherClient
 import PusherProtocol
-import Simulation
 
 /// Keeps account of what the machine has asked for, and notes every effect that must not be.
 ///

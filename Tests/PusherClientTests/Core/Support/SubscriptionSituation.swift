@@ -8,6 +8,8 @@ enum SubscriptionSituation: CaseIterable {
     /// There is no connection yet.
     case idle
     case authorizing, awaitingSignIn, subscribing
+    /// Begun again after the server had not answered in time.
+    case authorizingAnew
     /// The application has unsubscribed, and the server has not answered.
     case unwanted
     case subscribed
@@ -18,6 +20,7 @@ enum SubscriptionSituation: CaseIterable {
         switch self {
         case .absent: "gone"
         case .unwanted: "subscribing unwanted"
+        case .authorizingAnew: "authorizing"
         case .refused: "failed subscriptionRefused"
         case .timedOut: "failed subscriptionTimedOut"
         case .unauthorized: "failed authorizationFailed"
@@ -32,7 +35,7 @@ enum SubscriptionSituation: CaseIterable {
     func exists(for kind: ChannelKind) -> Bool {
         switch self {
         case .awaitingSignIn: kind.base == .presence
-        case .authorizing, .unauthorized, .unusable: kind.requiresAuthorization
+        case .authorizing, .authorizingAnew, .unauthorized, .unusable: kind.requiresAuthorization
         case .absent, .idle, .subscribing, .unwanted, .subscribed, .refused, .timedOut, .invalid: true
         }
     }
@@ -51,13 +54,16 @@ enum SubscriptionSituation: CaseIterable {
         case .unauthorized: client.authorized(name, .failure(AuthorizationError(.refused, "no")))
         case .unusable: client.authorized(name, .success(Authorization(auth: "")))
         case .awaitingSignIn: client.authorized(name, .success(Authorization(auth: "key:1.1/\(name)")))
-        case .subscribing, .unwanted, .subscribed, .refused, .timedOut: client.authorized(name)
+        case .subscribing, .authorizingAnew, .unwanted, .subscribed, .refused, .timedOut: client.authorized(name)
         }
         switch self {
         case .unwanted: client.unsubscribe(name)
         case .subscribed: client.received(.anySuccess(name))
         case .refused: client.received(.refusal(name))
         case .timedOut: client.advance(by: .seconds(10))
+        case .authorizingAnew:
+            client.advance(by: .seconds(10))
+            client.subscribe(name)
         case .absent, .idle, .authorizing, .awaitingSignIn, .subscribing, .unauthorized, .unusable, .invalid: break
         }
         return client
