@@ -33,6 +33,11 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) -> SubscribeResult {
         catchUp(now: now, into: &effects)
+        // Those whose end waits for the server's answer take no room that the application could free.
+        guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
+            let error = tooManyChannels(name)
+            return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
+        }
         if var subscription = subscriptions[name] {
             let isNew = !subscription.isWanted
             if isNew {
@@ -45,18 +50,6 @@ extension ClientStateMachine {
             }
             beginSubscription(to: name, now: now, into: &effects)
             return SubscribeResult(id: subscription.id, isNew: isNew)
-        }
-        // One whose end waits for the server's answer takes no room that the application could free.
-        guard subscriptions.wantedCount < configuration.channels else {
-            let error = SubscriptionError(
-                .tooManyChannels,
-                channelName: name,
-                """
-                \(name.quoted) is not subscribed: there are \(subscriptions.wantedCount) channels already, and limits.channels \
-                allows no more; unsubscribe from those that are not needed any more
-                """
-            )
-            return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
         }
         let id = ChannelID(rawValue: nextSerial())
         if let error = Self.reasonNotToSubscribe(name) {
@@ -162,6 +155,17 @@ extension ClientStateMachine {
     /// The channels that the application wants, in the order of their first subscription.
     package var wantedSubscriptions: [SubscriptionStateMachine] {
         subscriptions.wantedNames.compactMap { subscriptions[$0] }
+    }
+
+    private func tooManyChannels(_ name: String) -> SubscriptionError {
+        SubscriptionError(
+            .tooManyChannels,
+            channelName: name,
+            """
+            \(name.quoted) is not subscribed: there are \(subscriptions.wantedCount) channels already, and limits.channels \
+            allows no more; unsubscribe from those that are not needed any more
+            """
+        )
     }
 
     /// Why a channel of that name can never be subscribed; nil where it can.

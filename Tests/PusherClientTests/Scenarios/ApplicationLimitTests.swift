@@ -62,6 +62,20 @@ struct ApplicationLimitTests {
         #expect(pusher.subscribe("third").fault == nil)
     }
 
+    @Test("a channel that is wanted again before the server's answer counts as well")
+    func reinstatedChannel() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
+        let first = try await world.atOnce {
+            pusher.subscribe("first")
+            pusher.unsubscribe("first")
+            pusher.subscribe("second")
+            return pusher.subscribe("first")
+        }
+        #expect(first.fault?.kind == .tooManyChannels)
+        await world.run()
+        #expect(pusher.connection.channels.channels.keys.sorted() == ["second"])
+    }
+
     enum Target: String, CaseIterable { case client, channel, user, watchlist }
 
     @Test("a callback too many is not bound, and reported; what is unbound makes room", arguments: Target.allCases)
