@@ -85,38 +85,32 @@ final class CallbackDispatcher: Sendable {
     private let limit: Int
     private let eventLoop: any EventLoop
     private let logger: Logger
-    private let onDrop: @Sendable (Drop) -> Void
     private let state = NIOLockedValueBox(State())
     /// Whether a callback ever had to wait for the queue.
     private let isUsed: NIOLoopBoundBox<Bool>
 
-    /// - Parameter onDrop: Called when a slow queue begins to cost jobs, and when it has caught up.
-    init(
-        queue: PusherClientOptions.CallbackQueue,
-        limit: Int,
-        eventLoop: any EventLoop,
-        logger: Logger,
-        onDrop: @escaping @Sendable (Drop) -> Void
-    ) {
+    init(queue: PusherClientOptions.CallbackQueue, limit: Int, eventLoop: any EventLoop, logger: Logger) {
         self.queue = queue
         self.limit = max(limit, 1)
         self.eventLoop = eventLoop
         self.logger = logger
-        self.onDrop = onDrop
         if case .eventLoop = queue { runsInPlace = true } else { runsInPlace = false }
         isUsed = .makeBoxSendingValue(false, eventLoop: eventLoop)
     }
 
     /// Called on the event loop.
-    func enqueue(_ job: Job, keep retention: Retention = .newest) {
+    ///
+    /// - Parameter engine: Who is told when a slow queue begins to cost jobs, and when it has caught up. It is there for
+    ///   as long as something waits for the queue.
+    func enqueue(_ job: Job, keep retention: Retention = .newest, for engine: ClientEngine) {
         switch queue {
         case .eventLoop: run(job)
-        case .main: enqueue(job, keep: retention, on: .main)
-        case .queue(let queue): enqueue(job, keep: retention, on: queue)
+        case .main: enqueue(job, keep: retention, for: engine, on: .main)
+        case .queue(let queue): enqueue(job, keep: retention, for: engine, on: queue)
         }
     }
 
-    private func enqueue(_ job: Job, keep retention: Retention, on queue: DispatchQueue) {
+    private func enqueue(_ job: Job, keep retention: Retention, for engine: ClientEngine, on queue: DispatchQueue) {
         isUsed.value = true
         // What is dropped is released outside the lock.
         var dropped: Job?
@@ -126,21 +120,25 @@ final class CallbackDispatcher: Sendable {
             return (!state.isScheduled, !state.hasRun && state.watchdog == nil)
         }
         if mustWatch { watch() }
-        if let dropped, isMissed(dropped) { noteDrop() }
-        if mustSchedule { queue.async { self.drain(queue) } }
+        if let dropped, isMissed(dropped) { noteDrop(for: engine) }
+        if mustSchedule { queue.async { self.drain(queue, for: engine) } }
     }
 
-    private func noteDrop() {
-        let isFirst = state.withLockedValue { state in
+    private func noteDrop(for engine: ClientEngine) {
+        let (isFirst, isOver) = state.withLockedValue { state in
             state.droppedCount += 1
             state.droppedInAll += 1
-            return state.droppedCount == 1
+            // The queue may have caught up since, and would say nothing of this one before it has another job.
+            let isOver = !state.isScheduled
+            defer { if isOver { state.droppedCount = 0 } }
+            return (state.droppedCount == 1, isOver)
         }
-        if isFirst { onDrop(.began) }
+        if isFirst { engine.callbacksDropped(.began) }
+        if isOver { engine.callbacksDropped(.ended(count: 1)) }
     }
 
     /// Runs what was pending when it began, and leaves the rest to another turn of the queue.
-    private func drain(_ queue: DispatchQueue) {
+    private func drain(_ queue: DispatchQueue, for engine: ClientEngine) {
         let (count, watchdog) = state.withLockedValue { state in
             state.hasRun = true
             defer { state.watchdog = nil }
@@ -157,8 +155,8 @@ final class CallbackDispatcher: Sendable {
             defer { state.droppedCount = 0 }
             return (false, state.droppedCount)
         }
-        if dropped > 0 { onDrop(.ended(count: dropped)) }
-        if mustGoOn { queue.async { self.drain(queue) } }
+        if dropped > 0 { engine.callbacksDropped(.ended(count: dropped)) }
+        if mustGoOn { queue.async { self.drain(queue, for: engine) } }
     }
 
     // MARK: A queue that does not run

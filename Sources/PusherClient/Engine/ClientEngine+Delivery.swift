@@ -41,7 +41,7 @@ extension ClientEngine {
             } else if (dispatcher === mainDispatcher ? isMainBusy : isBusy)
                 || firstSinks.hasBinding(by: dispatcher) || secondSinks?.hasBinding(by: dispatcher) == true
             {
-                dispatcher.enqueue(.event(event, first, second))
+                dispatcher.enqueue(.event(event, first, second), for: self)
             }
         }
         if overflow.dropped > 0 { count(overflow, on: event.channelName) }
@@ -71,9 +71,18 @@ extension ClientEngine {
     }
 
     /// Callbacks were dropped. What tells of it must not cost others.
-    func reportDrop(_ error: PusherClientError) {
-        tell(error, keep: .outcomes)
-        publish(error)
+    func callbacksDropped(_ drop: CallbackDispatcher.Drop) {
+        let message =
+            switch drop {
+            case .began: "callbacks are being dropped: the callback queue is slower than they come"
+            case .ended(let count): "\(count) callbacks were dropped; the callback queue has caught up"
+            }
+        let error = PusherClientError(.eventsDropped, message)
+        // It may be the callback queue that is here.
+        eventLoop.execute {
+            self.tell(error, keep: .outcomes)
+            self.publish(error)
+        }
     }
 
     private func tell(_ error: PusherClientError, keep retention: CallbackDispatcher.Retention = .newest) {

@@ -38,7 +38,7 @@ extension ClientEngine {
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
             if let channel = channel(id), channel.onSubscriptionCountChanged != nil {
-                dispatcher.enqueue(.call { channel.onSubscriptionCountChanged?(count) })
+                dispatcher.enqueue(.call { channel.onSubscriptionCountChanged?(count) }, for: self)
             }
             deliver(envelope, to: id)
         case .membersReplaced(let id, let members, let difference): membersReplaced(id, members, difference)
@@ -168,7 +168,7 @@ extension ClientEngine {
         let resubscription = Resubscription(channelName: name, away: away)
         channel.send(resubscription, to: \.resubscriptions)
         if channel.onResubscribed != nil {
-            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .outcomes)
+            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .outcomes, for: self)
         }
     }
 
@@ -240,7 +240,8 @@ extension ClientEngine {
                 guard let delegate = self.read({ $0.delegate.value }) else { return }
                 call(delegate)
             },
-            keep: retention
+            keep: retention,
+            for: self
         )
     }
 

@@ -46,7 +46,7 @@ extension ClientEngine {
         _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
     ) {
         guard closure() != nil else { return }
-        dispatcher.enqueue(.call { closure()?(member) })
+        dispatcher.enqueue(.call { closure()?(member) }, for: self)
     }
 
     // MARK: Cache and encryption
@@ -55,7 +55,7 @@ extension ClientEngine {
         guard let channel = channel(id) else { return }
         channel.send(CacheMiss(channelName: channel.name), to: \.cacheMisses)
         if channel.onCacheMiss != nil {
-            dispatcher.enqueue(.call { channel.onCacheMiss?() })
+            dispatcher.enqueue(.call { channel.onCacheMiss?() }, for: self)
         }
         deliver(envelope, to: id)
     }
@@ -69,7 +69,7 @@ extension ClientEngine {
             let failure = DecryptionFailure(channelName: channel.name, eventName: name, error: error)
             channel.send(failure, to: \.decryptionFailures)
             if channel.onDecryptionFailure != nil {
-                dispatcher.enqueue(.call { channel.onDecryptionFailure?(failure) })
+                dispatcher.enqueue(.call { channel.onDecryptionFailure?(failure) }, for: self)
             }
         }
         notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
@@ -98,7 +98,7 @@ extension ClientEngine {
 
     func watchlistChanged(_ event: WatchlistEvent) {
         send(event, to: watchlistEvents)
-        watchlistCallbacks.deliver(event, by: dispatcher)
+        watchlistCallbacks.deliver(event, by: dispatcher, for: self)
     }
 }
 

@@ -51,10 +51,6 @@ package final class ClientEngine: Sendable {
         weak let value: (any PusherDelegate)?
     }
 
-    private struct WeakEngine: Sendable {
-        weak let value: ClientEngine?
-    }
-
     struct WeakConnection: Sendable {
         weak let value: PusherConnection?
     }
@@ -116,10 +112,8 @@ package final class ClientEngine: Sendable {
     let loopState: NIOLoopBoundBox<LoopState>
 
     init(endpoint: Endpoint, options: PusherClientOptions, environment: Environment) {
-        let logger = options.logger
-        let engine = NIOLockedValueBox(WeakEngine(value: nil))
         errors = Broadcast(limit: options.limits.sequenceBuffer)
-        self.logger = logger
+        logger = options.logger
         eventLoop = environment.eventLoop
         transport = environment.transport
         requester = environment.requester
@@ -138,17 +132,8 @@ package final class ClientEngine: Sendable {
                 queue: queue,
                 limit: options.limits.pendingCallbacks,
                 eventLoop: environment.eventLoop,
-                logger: logger
-            ) { drop in
-                let message =
-                    switch drop {
-                    case .began: "callbacks are being dropped: the callback queue is slower than they come"
-                    case .ended(let count): "\(count) callbacks were dropped; the callback queue has caught up"
-                    }
-                let error = PusherClientError(.eventsDropped, message)
-                // It may be the callback queue that is here.
-                environment.eventLoop.execute { engine.withLockedValue { $0 }.value?.reportDrop(error) }
-            }
+                logger: options.logger
+            )
         }
         dispatcher = makeDispatcher(options.callbackQueue)
         if case .main = options.callbackQueue {
@@ -160,7 +145,6 @@ package final class ClientEngine: Sendable {
         let configuration = CoreConfiguration(endpoint, options: options)
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
-        engine.withLockedValue { $0 = WeakEngine(value: self) }
     }
 
     // MARK: Time

@@ -39,11 +39,11 @@ final class WatchlistCallbacks: Sendable {
 
     func unbindAll() { remove { _ in true } }
 
-    func deliver(_ event: WatchlistEvent, by dispatcher: CallbackDispatcher) {
+    func deliver(_ event: WatchlistEvent, by dispatcher: CallbackDispatcher, for engine: ClientEngine) {
         let meant = callbacks.withLockedValue { $0 }.filter { $0.eventName == event.name }
         guard !meant.isEmpty else { return }
         // One for all of them: they wait, and are dropped, as one callback does.
-        dispatcher.enqueue(.call { for callback in meant { callback.call(event) } })
+        dispatcher.enqueue(.call { for callback in meant { callback.call(event) } }, for: engine)
     }
 
     private func remove(_ matches: (Callback) -> Bool) {

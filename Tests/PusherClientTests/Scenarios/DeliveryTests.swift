@@ -253,7 +253,7 @@ struct DeliveryTests {
     @Test("between a callback and its caller stands as much after ten thousand events as at first")
     func callDepth() {
         let depths = Log<Int>()
-        let dispatcher = CallbackDispatcher(queue: .eventLoop, limit: 1, eventLoop: world.loop, logger: .quiet) { _ in }
+        let dispatcher = CallbackDispatcher(queue: .eventLoop, limit: 1, eventLoop: world.loop, logger: .quiet)
         let binding = Binding(dispatcher) { _ in
             var marker: UInt8 = 0
             depths.append(withUnsafeMutablePointer(to: &marker) { Int(bitPattern: $0) })
