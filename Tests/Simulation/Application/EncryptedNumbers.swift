@@ -7,6 +7,8 @@ struct EncryptedNumbers: Sendable {
     /// Those that were received: they may be held back for their key, and so come to handlers that were bound after
     /// they had been received.
     private var received: [String: Set<Int>] = [:]
+    /// Those of channels that were unsubscribed just now, which may be in the middle of a delivery.
+    private var forgotten: [String: Set<Int>] = [:]
 
     mutating func addKey(_ secret: String?, of channel: String) {
         guard let key = secret.flatMap({ SecretKey(base64: $0) }) else { return }
@@ -26,8 +28,16 @@ struct EncryptedNumbers: Sendable {
         return number
     }
 
-    func hasReceived(_ number: Int, on channel: String) -> Bool { received[channel]?.contains(number) == true }
+    func hasReceived(_ number: Int, on channel: String) -> Bool {
+        received[channel]?.contains(number) == true || forgotten[channel]?.contains(number) == true
+    }
 
-    mutating func forgetEvents(of channel: String) { received[channel] = nil }
-    mutating func forgetEvents() { received = [:] }
+    mutating func forgetEvents(of channel: String) {
+        forgotten[channel, default: []].formUnion(received.removeValue(forKey: channel) ?? [])
+    }
+
+    mutating func forgetEvents() { (received, forgotten) = ([:], [:]) }
+
+    /// Everything has happened that was due.
+    mutating func settled() { forgotten = [:] }
 }

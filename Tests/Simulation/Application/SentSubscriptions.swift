@@ -7,6 +7,8 @@ struct SentSubscriptions: Sendable {
     private var awaitedAnswers: [String: Int] = [:]
     private var confirmed: Set<String> = []
     private var confirmedInRead: Set<String> = []
+    private var refusedInRead: Set<String> = []
+    private var forgottenAt: NIODeadline?
     /// The channels that the server has for this connection, where it has said so after it was asked, and neither side
     /// has said since that this is over.
     private(set) var held: Set<String> = []
@@ -23,8 +25,9 @@ struct SentSubscriptions: Sendable {
         let last = unanswered.updateValue(now, forKey: channel)
         // What came before an error, or before the time for an answer was over, is not waited for any more.
         awaitedAnswers[channel] = last == nil ? 1 : awaitedAnswers[channel, default: 0] + 1
-        // An error in the same read may be taken for the answer.
-        if isDisturbed { unanswered[channel] = nil }
+        // An error in the same read may be taken for the answer. What waited for a client that slept may be sent when
+        // the time for an answer is over.
+        if isDisturbed || refusedInRead.contains(channel) || now == forgottenAt { unanswered[channel] = nil }
         if isHeld { return "\(channel) is subscribed, which it was already" }
         if let last, now - last < .seconds(10) { return "\(channel) is subscribed twice" }
         return nil
@@ -36,7 +39,11 @@ struct SentSubscriptions: Sendable {
         unanswered[channel] = nil
     }
 
-    mutating func forgetUnanswered() { unanswered = [:] }
+    /// The client has slept.
+    mutating func forgetUnanswered(_ now: NIODeadline) {
+        unanswered = [:]
+        forgottenAt = now
+    }
 
     // MARK: The server
 
@@ -51,6 +58,7 @@ struct SentSubscriptions: Sendable {
     }
 
     mutating func refused(_ channel: String) {
+        refusedInRead.insert(channel)
         unanswered[channel] = nil
         awaitedAnswers[channel] = max(0, awaitedAnswers[channel, default: 0] - 1)
         confirmed.remove(channel)
@@ -64,7 +72,10 @@ struct SentSubscriptions: Sendable {
         held = held.filter { !text.contains($0) }
     }
 
-    mutating func readCompleted() { confirmedInRead = [] }
+    mutating func readCompleted() {
+        confirmedInRead = []
+        refusedInRead = []
+    }
 
     // MARK: The application
 

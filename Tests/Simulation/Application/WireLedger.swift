@@ -133,7 +133,7 @@ final class WireLedger: Sendable {
     func decided(_ delay: Duration) { state.withLockedValue { $0.pacing.decided(now() + delay) } }
 
     /// Time has passed that timers do not know of: what is not answered may have been given up.
-    func suspended() { state.withLockedValue { $0.subscriptions.forgetUnanswered() } }
+    func suspended() { state.withLockedValue { $0.subscriptions.forgetUnanswered(loop.now) } }
 
     // MARK: What the client sends
 
@@ -232,13 +232,16 @@ extension WireLedger.State {
             if let channel = envelope.channel { subscriptions.refused(channel) }
         case EventName.error:
             isDisturbed = true
-            pacing.told(envelope.data.value?["code"]?.integer)
+            // One after the greeting is only news (protocol clause 6.2).
+            if !isEstablished { pacing.told(envelope.data.value?["code"]?.integer) }
             subscriptions.failed(envelope.data.text ?? "")
         default:
             guard let channel = envelope.channel, !EventName.isProtocolEvent(envelope.event) else { return }
-            let isKnown = isSubscribed || subscriptions.isConfirmedInRead(channel)
+            let isUsers = channel.hasPrefix(ChannelName.serverToUserPrefix)
+            // Who has signed out gets nothing, whatever the server confirms.
+            let isKnown = isSubscribed || !isUsers && subscriptions.isConfirmedInRead(channel)
             let isAnswered = trustsClaims || (subscriptions.isConfirmed(channel) && !isDisturbed)
-            let isOwn = wanted.contains(channel) && isAnswered || channel.hasPrefix(ChannelName.serverToUserPrefix)
+            let isOwn = isUsers || wanted.contains(channel) && isAnswered
             expect(envelope, on: channel, isDue: isConnected && isKnown && isOwn)
         }
     }
