@@ -18,10 +18,10 @@ help:
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-memory            run all tests under AddressSanitizer, and look for leaks; Linux"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
-	@echo "make simulate                the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1"
+	@echo "make simulate                the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1, HISTOGRAM=1"
 	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one after the other"
 	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
-	@echo "make fuzz-check              the same for a minute, from the inputs in the repository"
+	@echo "make fuzz-check              the same with a fixed number of inputs, from those in the repository"
 	@echo "make soak                    lose 10,000 connections, and a server with 1,000 clients; ROUNDS=n, CLIENTS=n"
 	@echo "make test-network            pull cables between network namespaces; needs root, else it is skipped"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
@@ -85,7 +85,7 @@ SIMULATION = $(if $(RELEASE),-c release --scratch-path .build-simulation)
 simulate: setup
 	$(SWIFT) build $(FLAGS) $(SIMULATION) --product simulate
 	SWIFT_DETERMINISTIC_HASHING=1 $$($(SWIFT) build $(FLAGS) $(SIMULATION) --show-bin-path)/simulate \
-		--first $(FIRST) --seeds $(SEEDS)
+		--first $(FIRST) --seeds $(SEEDS) $(if $(HISTOGRAM),--histogram)
 
 simulate-mutants: setup
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Simulate/mutants.py
@@ -102,7 +102,7 @@ fuzz-check: setup
 	$(FUZZ) check
 
 # All tests, with bounds and lifetimes of memory watched, and what they leave behind looked for.
-MEMORY = --sanitize=address --scratch-path .build-address-sanitizer
+MEMORY = --enable-all-traits --sanitize=address --scratch-path .build-address-sanitizer
 check-memory: setup
 	$(SWIFT) build $(FLAGS) --build-tests $(MEMORY)
 	Tests/MemoryCheck/run.sh .build-address-sanitizer/debug/PusherClientPackageTests.xctest

@@ -53,9 +53,9 @@ extension PusherClientOptions {
         /// nobody is told that they come or go. It is reported once for each subscription, with
         /// ``PusherClientError/Code/tooManyMembers``. Default: 100,000.
         public var members: Int
-        /// The bytes that may wait for a server which does not read what it is sent. What is sent at once, as all
-        /// subscriptions of a new connection are, may be more; but where more than this waits, and more than this is
-        /// added to it before the server has read, the connection is given up with
+        /// The bytes that may wait for a server which does not read what it is sent, or not as fast. What is sent at
+        /// once, as all subscriptions of a new connection are, may be more; but where more than this waits, and has
+        /// grown by more than this since, the connection is given up with
         /// ``PusherClientError/Code/sendBufferFull``, and made anew. Default: 16 MiB.
         public var sendBufferSize: Int
 

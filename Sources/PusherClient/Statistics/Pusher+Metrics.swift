@@ -4,13 +4,14 @@
 
     /// Part of the trait `Metrics`.
     extension Pusher {
-        /// Tells swift-metrics what the ``statistics`` count, from now on and with all that was counted before, but for
-        /// the time connected: see <doc:ObservingAClient> for the names.
+        /// Tells swift-metrics what the ``statistics`` count, from now on and with all that was counted before; only
+        /// single times (recoveries, authorizations, pings) are those from now on, and the time connected is not told.
+        /// See <doc:ObservingAClient> for the names.
         ///
         /// It is told what has changed after each piece of work on the client's event loop, for example all messages of
         /// one read: the factory's counters, meters and timers are called there, and must not block; they may call the
-        /// client. Calling this again goes over to another factory, which is told everything from the beginning. What
-        /// was made by a factory is never destroyed by it: other clients may have the same.
+        /// client. Calling this again goes over to another factory, which is told all counts from the beginning. What was
+        /// made by a factory is never destroyed by it: other clients may have the same.
         ///
         /// - Parameters:
         ///   - factory: Who is told. Default: the one that the program has set up.
