@@ -29,16 +29,18 @@ package struct UpgradeResponseReader: Sendable {
             let rest = bytes.readableBytesView
             let lineEnd = rest.firstIndex(of: UInt8(ascii: "\n"))
             let length = lineEnd.map { rest.distance(from: rest.startIndex, to: $0) + 1 } ?? rest.count
-            readBytes += length
-            guard readBytes <= Self.maximumSize, let part = bytes.readSlice(length: length) else {
-                throw Self.malformed("its header is larger than \(Self.maximumSize) bytes")
-            }
-            line.writeImmutableBuffer(part)
+            let fittingLength = min(length, Self.maximumSize - readBytes)
+            readBytes += fittingLength
+            if let part = bytes.readSlice(length: fittingLength) { line.writeImmutableBuffer(part) }
             if status == nil, !"HTTP/1.".utf8.elementsEqual(line.readableBytesView.prefix(7)) {
                 // A server of another protocol may never end the line, so a wrong beginning is enough.
                 guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
                     throw Self.malformed("it is not HTTP")
                 }
+            }
+            // Afterwards, or what is wrong with it would depend on how it is cut.
+            guard fittingLength == length else {
+                throw Self.malformed("its header is larger than \(Self.maximumSize) bytes")
             }
             if lineEnd != nil, try endLine() { return true }
         }

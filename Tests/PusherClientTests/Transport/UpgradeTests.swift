@@ -105,6 +105,7 @@ struct UpgradeTests {
         ("SSH-2.0-OpenSSH", "it is not HTTP"),
         ("\r\n", "it is not HTTP"),
         ("HTTP/2.0 200 OK\r\n", "it is not HTTP"),
+        ("HTTPS/1.1 " + String(repeating: "a", count: 20_000), "it is not HTTP"),
         ("HTTP/1.1 abc\r\n", "HTTP status"),
         ("HTTP/1.1\r\n", "HTTP status"),
         ("HTTP/1.1 99999999999999999999 X\r\n", "HTTP status"),
