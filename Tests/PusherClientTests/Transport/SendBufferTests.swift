@@ -71,6 +71,8 @@ struct SendBufferTests {
             #expect(connection.ends.count == 0)
             try connection.read()
         }
+        // A channel that is not closed keeps itself.
+        _ = try connection.channel.finish(acceptAlreadyClosed: true)
     }
 
     @Test("where the server reads nothing, no more than twice the limit comes on top of what went out at once")
