@@ -9,11 +9,20 @@ extension HTTPRequest {
                 + "https://example.com/pusher/auth"
         }
         guard let host = parsed.host, !host.isEmpty else { return "the URL '\(Self.printable(url: url))' has no host" }
+        // Those are for IPv6; a name in them would be taken for the same without.
+        guard host.contains(":") || !Self.authority(of: url).contains("[") else {
+            return "the URL '\(Self.printable(url: url))' has a host in brackets that is no IPv6 address"
+        }
         if let port = parsed.port, !(1...65_535).contains(port) {
             return "the URL '\(Self.printable(url: url))' has a port that is not within 1 and 65535"
         }
         guard HTTPToken.isValid(method) else { return "'\(method)' is no HTTP method" }
         return headers.problem
+    }
+
+    private static func authority(of url: String) -> Substring {
+        guard let start = url.range(of: "://") else { return "" }
+        return url[start.upperBound...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }
     }
 
     /// A URL without what may be secret in it: user and password, query, fragment.

@@ -81,8 +81,11 @@ struct RedirectTests {
     }
 
     @Test(
-        "it goes to http and https only",
-        arguments: ["ftp://example.com/a", "file:///etc/passwd", "http://", "javascript:alert(1)", "//:0/"]
+        "it goes to http and https only, and to no name in brackets",
+        arguments: [
+            "ftp://example.com/a", "file:///etc/passwd", "http://", "javascript:alert(1)", "//:0/",
+            "http://[example.com]/a", "//[127.0.0.1]/",
+        ]
     )
     func otherSchemes(location: String) async throws {
         try await HTTPTestServer.serving { _ in
