@@ -10,6 +10,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
+        catchUp(now: now, into: &effects)
         do throws(PusherClientError) {
             if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
         } catch {
@@ -28,6 +29,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
+        catchUp(now: now, into: &effects)
         do throws(PusherClientError) {
             guard subscriptions[name]?.id != id || subscriptions[name]?.isSubscribed == true else {
                 throw PusherClientError(

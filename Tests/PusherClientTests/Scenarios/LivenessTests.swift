@@ -126,6 +126,23 @@ struct LivenessTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
+    @Test("a client event asks for one too", arguments: [false, true])
+    func suspensionBeforeClientEvent(isAwaited: Bool) async throws {
+        let pusher = try await world.makeConnectedClient(
+            .virtual(authMethod: .inline(secret: world.server.options.application.secret))
+        )
+        let channel = pusher.subscribe("private-orders")
+        try await world.complete { try await channel.subscribed() }
+        world.suspend(for: .seconds(8 * 3_600))
+        if isAwaited {
+            try await world.complete { try await channel.send("client-seen", data: "1") }
+        } else {
+            channel.trigger(eventName: "client-seen", data: "1")
+            await world.run()
+        }
+        #expect(pings == 1)
+    }
+
     @Test("after a suspension that the server did not survive, checkConnection() brings the connection back in seconds")
     func suspendedServerGone() async throws {
         let pusher = try await world.makeConnectedClient()
