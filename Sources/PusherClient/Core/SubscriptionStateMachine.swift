@@ -51,6 +51,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// True where the server was asked on this connection, and did not answer in time: it may have the subscription, or
     /// come to it yet.
     private var isUnanswered = false
+    /// True where the server is taken to have refused on this connection: it may have meant another channel.
+    private var isRefused = false
     /// When the subscription was lost; nil where there was none.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
@@ -149,26 +151,31 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     }
 
     /// The server has confirmed. Nil where this is no news, or no answer to anything. A late one after the timeout still
-    /// counts, also where the subscription is about to be begun anew: some servers do not answer a second one.
+    /// counts, and one after a refusal that was another channel's, also where the subscription is about to be begun anew:
+    /// some servers do not answer a second one.
     package mutating func succeeded(now: Instant) -> Confirmation? {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
         case .subscribing: break
-        case .failed(let error) where isUnanswered || error.kind == .refused: break
-        case .authorizing(let id) where isUnanswered: confirmation.needlessAuthorization = id
-        case .awaitingSignIn where isUnanswered: break
+        case .failed where isUnanswered || isRefused: break
+        case .authorizing(let id) where isUnanswered || isRefused: confirmation.needlessAuthorization = id
+        case .awaitingSignIn where isUnanswered || isRefused: break
         case .idle, .authorizing, .awaitingSignIn, .subscribed, .failed, .invalid: return nil
         }
         phase = .subscribed
         hasStartedOver = false
         isUnanswered = false
+        isRefused = false
         lostAt = nil
         return confirmation
     }
 
     package mutating func failed(_ error: SubscriptionError) {
         if case .invalid = phase { return }
-        if case .subscribing = phase, error.kind == .timedOut { isUnanswered = true }
+        if case .subscribing = phase {
+            isUnanswered = isUnanswered || error.kind == .timedOut
+            isRefused = isRefused || error.kind == .refused
+        }
         phase = .failed(error)
         hasStartedOver = false
     }
@@ -186,6 +193,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
         hasStartedOver = false
         isUnanswered = false
+        isRefused = false
         roster?.connectionLost()
         decryption?.connectionLost()
     }

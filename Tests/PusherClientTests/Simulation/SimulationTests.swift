@@ -4,7 +4,7 @@ import Simulation
 import Testing
 
 /// A few seeds, and the machinery itself. Many seeds are for `make simulate`.
-@Suite("Simulation")
+@Suite("Simulation", .timeLimit(.minutes(5)))
 struct SimulationTests {
     @Test("Whatever happens, the client keeps its promises", arguments: UInt64(1)...12)
     func seeds(seed: UInt64) async {
@@ -65,7 +65,7 @@ struct SimulationTests {
 }
 
 /// What only seeds have found so far, in as few steps as it took.
-@Suite("Simulation: what seeds have found")
+@Suite("Simulation: what seeds have found", .timeLimit(.minutes(5)))
 struct SimulationRegressionTests {
     @Test("A member stays on the list when an old connection of the same user is gone (seed 8546)")
     func ownMember() async {
@@ -95,6 +95,22 @@ struct SimulationRegressionTests {
         )
         #expect(outcome.violations == [])
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
+    }
+
+    @Test("A confirmation counts also after an error that named the wrong channel, when it is begun anew (seed 309030)")
+    func confirmationAfterRefusal() async {
+        let error = PusherTestServer.SubscriptionFault.error(code: 4009, message: "no presence-cache-room")
+        let outcome = await run(
+            dialect: 3,
+            [
+                .publish("presence-cache-room", event: "first"), .subscribe("private-room"),
+                .subscribe("presence-cache-room"), .failSubscriptions("private-room", error),
+                .bindReacting("presence-cache-room", .resubscribe("presence-cache-room")), .connect,
+                .advance(milliseconds: 5_000),
+            ]
+        )
+        #expect(outcome.violations == [])
+        #expect(subscriptions(to: "presence-cache-room", in: outcome) == 1)
     }
 
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
