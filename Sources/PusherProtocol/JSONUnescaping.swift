@@ -43,8 +43,8 @@ extension String {
             return
         }
         var scanner = JSONScanner(at: token.range.lowerBound - 1)
-        // It was scanned before, so it has no error.
-        self = (try? scanner.readString(bytes)) ?? ""
+        // It was scanned before, so it has no error. What comes behind it asks for no memory.
+        self = (try? scanner.readString(bytes.extracting(0..<token.range.upperBound + 1))) ?? ""
     }
 }
 
@@ -71,6 +71,8 @@ extension JSONScanner {
         }
         if let offset = unescaping.malformedOffset { throw .malformed(offset: offset) }
         moveTo(unescaping.end + 1)
-        return text
+        // A string keeps what it was made with: a short one must not have room for all that came behind it.
+        guard unescaping.count < capacity / 2 else { return text }
+        return text.utf8.withContiguousStorageIfAvailable { String(decoding: $0, as: UTF8.self) } ?? text
     }
 }

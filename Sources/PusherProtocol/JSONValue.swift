@@ -1,5 +1,3 @@
-import Foundation
-
 /// Any JSON value: for the few messages whose payload the client or the server itself has to understand.
 /// Events on their way to a user never become one.
 package enum JSONValue: Hashable, Sendable {
@@ -11,29 +9,13 @@ package enum JSONValue: Hashable, Sendable {
     case array([JSONValue])
     case object([String: JSONValue])
 
-    /// The deepest nesting that is decoded. The decoder calls itself for each level, and some threads have a small
-    /// stack.
+    /// The deepest nesting that is decoded. The parser calls itself for each level, and some threads have a small stack.
     package static let maximumDepth = 32
 
     /// Nil where the text is not JSON, or nested deeper than ``maximumDepth``.
     package init?(parsing text: String) {
-        guard Self.isShallowJSON(text) else { return nil }
-        guard let value = try? JSONDecoder().decode(JSONValue.self, from: Data(text.utf8)) else { return nil }
+        guard let value = JSONValueParser.parse(text) else { return nil }
         self = value
-    }
-
-    /// The decoder is asked about nothing else: it takes more than JSON in UTF-8, such as a comma before a bracket, or
-    /// UTF-16, and nobody knows how deep it would go behind that.
-    private static func isShallowJSON(_ text: String) -> Bool {
-        let bytes = ContiguousArray(text.utf8)
-        var scanner = JSONScanner(maximumDepth: maximumDepth)
-        do {
-            try scanner.skipValue(bytes.span)
-            try scanner.expectEnd(bytes.span)
-        } catch {
-            return false
-        }
-        return true
     }
 
     package subscript(key: String) -> JSONValue? {
@@ -84,33 +66,7 @@ package enum JSONValue: Hashable, Sendable {
     }
 }
 
-extension JSONValue: Codable {
-    package init(from decoder: any Decoder) throws {
-        let container = try decoder.singleValueContainer()
-        if container.decodeNil() {
-            self = .null
-        } else if let value = try? container.decode(Bool.self) {
-            self = .bool(value)
-        } else if let value = try? container.decode(Int.self) {
-            self = try Self.isExact(value, in: container) ? .integer(value) : .number(container.decode(Double.self))
-        } else if let value = try? container.decode(Double.self) {
-            self = .number(value)
-        } else if let value = try? container.decode(String.self) {
-            self = .string(value)
-        } else if let value = try? container.decode([JSONValue].self) {
-            self = .array(value)
-        } else {
-            self = .object(try container.decode([String: JSONValue].self))
-        }
-    }
-
-    /// Whether nothing was lost: the decoder cuts the fraction off a number that is too large for a `Double` to hold it,
-    /// where an `Int` is asked for.
-    private static func isExact(_ value: Int, in container: any SingleValueDecodingContainer) throws -> Bool {
-        if value.magnitude <= 1 << 53 { return true }
-        return try Double(value) == container.decode(Double.self)
-    }
-
+extension JSONValue: Encodable {
     package func encode(to encoder: any Encoder) throws {
         var container = encoder.singleValueContainer()
         switch self {

@@ -59,6 +59,44 @@ struct JSONValueTests {
         #expect(JSONValue(parsing: text) == nil)
     }
 
+    private static let written: [(String, JSONValue)] = [
+        (#"{"a\u0062":"\ud83d\ude00\n\/"}"#, ["ab": "😀\n/"]),
+        (#"{"a":1,"a":2}"#, ["a": 2]),
+        (#" { "a" : [ ] , "b" : { } } "#, ["a": [], "b": [:]]),
+        (#"["a\"b", "c"]"#, ["a\"b", "c"]),
+    ]
+
+    @Test(
+        "Strings are what their escapes stand for, keys too, and of two equal keys the last one counts",
+        arguments: written
+    )
+    func strings(text: String, expected: JSONValue) {
+        #expect(JSONValue(parsing: text) == expected)
+    }
+
+    @Test("Nesting is followed to its limit, and no further", arguments: ["[]", #"{"a":}"#])
+    func depth(form: String) {
+        let (open, close) = (String(form.dropLast()), String(form.suffix(1)))
+        let innermost = form == "[]" ? "[]" : "{}"
+        func nested(_ depth: Int) -> String {
+            Array(repeating: open, count: depth - 1).joined() + innermost
+                + Array(repeating: close, count: depth - 1).joined()
+        }
+        #expect(JSONValue(parsing: nested(JSONValue.maximumDepth - 1)) != nil)
+        #expect(JSONValue(parsing: nested(JSONValue.maximumDepth)) == nil)
+    }
+
+    @Test(
+        "What is cut off, or has something between, is none",
+        arguments: [
+            "[1", "[1 2]", "{\"a\"}", "{\"a\":}", "{\"a\":1 \"b\":2}", "[,1]", "{,}", "tru", "nul", "-", "1.", "01",
+            "+1",
+        ]
+    )
+    func incomplete(text: String) {
+        #expect(JSONValue(parsing: text) == nil)
+    }
+
     @Test("Accessors give nil for values of another kind")
     func accessors() throws {
         let value = try #require(JSONValue(parsing: #"{"s":"x","a":[1],"o":{"k":null},"d":0.5,"b":true}"#))
