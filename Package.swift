@@ -65,7 +65,13 @@ let package = Package(
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
         .target(name: "PusherProtocol", swiftSettings: fuzzed),
-        .target(name: "PusherEncryption", dependencies: ["CSodium", "PusherProtocol"], swiftSettings: fuzzed),
+        .target(
+            name: "PusherEncryption",
+            dependencies: [
+                "CSodium", "PusherProtocol", .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
+            swiftSettings: fuzzed
+        ),
         .target(
             name: "PusherClient",
             dependencies: [
@@ -151,7 +157,12 @@ let package = Package(
             exclude: ["run.sh"],
             swiftSettings: settings
         ),
-        .target(name: "TestSupport", path: "Tests/TestSupport", swiftSettings: settings),
+        .target(
+            name: "TestSupport",
+            dependencies: [.product(name: "NIOConcurrencyHelpers", package: "swift-nio")],
+            path: "Tests/TestSupport",
+            swiftSettings: settings
+        ),
         // What the worlds of virtual time have in common: those of the tests, of the simulation and of the fuzzer.
         .target(
             name: "ClientTestSupport",

@@ -84,7 +84,8 @@ public final class PusherConnection: Sendable {
         }
     }
 
-    /// How long the server may take to answer a ping, in seconds. Default: 30. Takes effect at the next connection.
+    /// How long the server may take to answer a ping, in seconds. Default: what
+    /// ``PusherClientOptions/Timeouts-swift.struct/pong`` says, 30. Takes effect at the next connection.
     public var pongResponseTimeoutInterval: TimeInterval {
         get { engine.read { $0.machine.configuration.timeouts.pong.timeInterval } }
         set {
@@ -100,6 +101,8 @@ public final class PusherConnection: Sendable {
         set {
             // The old one is released outside the lock: what it owns may call back.
             _ = engine.update { state in
+                // Nobody would let go of it any more.
+                guard !state.machine.isReleased else { return newValue }
                 defer { state.userDataFetcher = newValue }
                 return state.userDataFetcher
             }

@@ -1,22 +1,43 @@
 import CSodium
 import Foundation
+import NIOConcurrencyHelpers
 
-/// A key of 32 bytes, in memory that is guarded, locked where the system's limits allow it, and wiped when the last
-/// reference goes.
+/// A key of 32 bytes, in memory that is locked where the system's limits allow it, and wiped when the last reference
+/// goes. The first thousand of a process stand between guards as well, and cannot be written to: each takes four of the
+/// mappings that a process may have, which are 65,530 on Linux, and without which it gets no memory at all.
 package final class SecretKey: Sendable {
     package static let size = Int(crypto_secretbox_KEYBYTES)
+    package static let maximumGuardedCount = 1_000
 
-    /// Where the key stands. A number, because nothing about the memory changes until it is freed: it is made
-    /// read-only before anybody else can see it.
+    /// How many keys there are that are guarded.
+    private static let guardedCount = NIOLockedValueBox(0)
+
+    /// Where the key stands. A number, because nothing about the memory changes until it is freed: it is written before
+    /// anybody else can see it.
     private let address: UInt
+    private let isGuarded: Bool
 
     /// Nil where there are not exactly 32 bytes. The caller's bytes are not wiped.
     package init?(_ bytes: some Collection<UInt8>) {
-        guard bytes.count == Self.size, Sodium.isReady, let memory = sodium_malloc(Self.size) else { return nil }
+        guard bytes.count == Self.size, Sodium.isReady else { return nil }
+        let mayBeGuarded = Self.guardedCount.withLockedValue { count in
+            guard count < Self.maximumGuardedCount else { return false }
+            count += 1
+            return true
+        }
+        let memory: UnsafeMutableRawPointer
+        if mayBeGuarded, let guarded = sodium_malloc(Self.size) {
+            (memory, isGuarded) = (guarded, true)
+        } else {
+            if mayBeGuarded { Self.guardedCount.withLockedValue { $0 -= 1 } }
+            (memory, isGuarded) = (.allocate(byteCount: Self.size, alignment: 16), false)
+            // Stays locked when the key is gone: others may stand on the same page.
+            sodium_mlock(memory, Self.size)
+        }
         memory.withMemoryRebound(to: UInt8.self, capacity: Self.size) { pointer in
             for (offset, byte) in bytes.enumerated() { pointer[offset] = byte }
         }
-        sodium_mprotect_readonly(memory)
+        if isGuarded { sodium_mprotect_readonly(memory) }
         address = UInt(bitPattern: memory)
     }
 
@@ -28,8 +49,15 @@ package final class SecretKey: Sendable {
     }
 
     deinit {
-        // Wipes it first.
-        sodium_free(UnsafeMutableRawPointer(bitPattern: address))
+        guard let memory = UnsafeMutableRawPointer(bitPattern: address) else { return }
+        // Both wipe it first.
+        if isGuarded {
+            sodium_free(memory)
+            Self.guardedCount.withLockedValue { $0 -= 1 }
+        } else {
+            sodium_memzero(memory, Self.size)
+            memory.deallocate()
+        }
     }
 
     func withBytes<Result>(_ body: (UnsafePointer<UInt8>) -> Result) -> Result? {

@@ -1,9 +1,10 @@
 import Foundation
-import PusherEncryption
 import TestSupport
 import Testing
 
-@Suite("Secret keys")
+@testable import PusherEncryption
+
+@Suite("Secret keys", .timeLimit(.minutes(5)))
 struct SecretKeyTests {
     @Test("32 bytes are a key, any other number is none", arguments: 0...70)
     func length(count: Int) {
@@ -42,6 +43,23 @@ struct SecretKeyTests {
             #expect(key != SecretKey(others))
         }
     }
+
+    #if os(Linux)
+        @Test("many keys do not use up the mappings that a process may have")
+        func many() throws {
+            func mappings() throws -> Int {
+                try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).utf8.count { $0 == UInt8(ascii: "\n") }
+            }
+            let before = try mappings()
+            let keys = (0..<20_000).map { number in
+                SecretKey((0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) })
+            }
+            #expect(try mappings() - before < 6 * SecretKey.maximumGuardedCount)
+            for (number, key) in keys.enumerated() {
+                #expect(key?.withBytes { [$0[0], $0[31]] } == [UInt8(number & 0xFF), UInt8(number >> 8)])
+            }
+        }
+    #endif
 
     @Test("printing a key shows nothing of it")
     func printing() throws {

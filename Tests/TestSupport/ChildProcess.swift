@@ -1,4 +1,5 @@
 import Foundation
+import NIOConcurrencyHelpers
 
 /// A program of this package, in a process of its own.
 ///
@@ -8,6 +9,8 @@ package final class ChildProcess: Sendable {
     /// Its output, line by line.
     package let lines: AsyncStream<String>
     private let processID: pid_t
+    /// Set before the system may give the number to another process.
+    private let isOver = NIOLockedValueBox(false)
     private let ended: AsyncStream<Int32>
 
     /// - Parameter showsErrors: Whether what it writes to its standard error is among the lines.
@@ -19,7 +22,7 @@ package final class ChildProcess: Sendable {
         self.lines = lines
         self.ended = ended
         self.processID = processID
-        Thread.detachNewThread {
+        Thread.detachNewThread { [isOver] in
             guard let file = fdopen(output, "r") else { return }
             var line: UnsafeMutablePointer<CChar>?
             var capacity = 0
@@ -30,17 +33,29 @@ package final class ChildProcess: Sendable {
             free(line)
             fclose(file)
             lineContinuation.finish()
-            var status: Int32 = 0
-            while waitpid(processID, &status, 0) < 0, errno == EINTR {}
+            // The number stays this process's own until it is waited for without WNOWAIT.
+            var information = siginfo_t()
+            while waitid(P_PID, id_t(processID), &information, WEXITED | WNOWAIT) < 0, errno == EINTR {}
+            let status = isOver.withLockedValue { isOver in
+                isOver = true
+                var status: Int32 = 0
+                while waitpid(processID, &status, 0) < 0, errno == EINTR {}
+                return status
+            }
             // As the C macros have it: the signal that ended it, or the code that it exited with.
             endContinuation.yield(status & 0x7F == 0 ? (status >> 8) & 0xFF : status & 0x7F)
             endContinuation.finish()
         }
     }
 
-    deinit { kill(processID, SIGKILL) }
+    deinit { send(SIGKILL) }
 
-    package func send(_ signal: Int32) { kill(processID, signal) }
+    /// Does nothing to a process that has ended.
+    package func send(_ signal: Int32) {
+        isOver.withLockedValue { isOver in
+            if !isOver { kill(processID, signal) }
+        }
+    }
 
     /// The exit code; for a process that a signal has ended, the signal. To be asked once.
     package func end() async -> Int32? {

@@ -70,7 +70,7 @@ package struct ClientEventQueue: Hashable, Sendable {
     /// The items that go out now, in order; and after what time others may.
     package mutating func next(limit: Int?, now: Instant) -> (items: [Item], wait: Duration?) {
         guard !ready.isEmpty else { return ([], nil) }
-        while let first = sent.first, now - first.time >= Self.period { sent.removeFirst() }
+        sent.removeFirst(sent.firstIndex { now - $0.time < Self.period } ?? sent.count)
         let room = limit.map { max(max($0, 1) - sent.count, 0) } ?? ready.count
         let items = Array(ready.prefix(room))
         ready.removeFirst(items.count)

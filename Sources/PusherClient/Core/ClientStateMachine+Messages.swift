@@ -136,6 +136,10 @@ extension ClientStateMachine {
         if isAboutSignIn(message, named: envelope.channel) {
             return failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
         }
+        if isAboutOwnChannel(message, named: envelope.channel) {
+            signIn.subscribedChannel = nil
+            return effects.append(.report(message.clientError()))
+        }
         let name = channelAtFault(message, named: envelope.channel)
         if let name, message.isExistingSubscription, subscriptions[name]?.isPending == true {
             // What was asked for is so already: the server has not yet seen, or has lost, the end of an older one.
@@ -160,6 +164,14 @@ extension ClientStateMachine {
         if message.concernsSignIn { return true }
         return message.code != 4200 && !message.isMissingSubscription && !message.isExistingSubscription
             && !subscriptions.values.contains(where: \.isPending)
+    }
+
+    /// The user's own channel is refused without a name too. It may be called by its text, in which "#" is no letter.
+    private func isAboutOwnChannel(_ message: ServerErrorMessage, named name: String?) -> Bool {
+        guard name == nil, let own = signIn.subscribedChannel, !message.isMissingSubscription,
+            !message.isExistingSubscription
+        else { return false }
+        return message.channelNamed { "#\($0)" == own } != nil
     }
 
     /// The pending subscription that an error is about (protocol clause 6.2): the one it names in its envelope, the one
@@ -241,11 +253,22 @@ extension ConnectionStateMachine.Handshake {
     /// In bytes. It goes into requests, texts that are signed and the log.
     private static let maximumSocketIDLength = 200
 
+    /// The protocol has digits and a full stop. What stands for something else in a form, a header field or a text that
+    /// is signed must not get there.
+    private static func isOfSocketID(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
     /// Nil where there is no socket id that can be used. A missing or senseless activity timeout is no reason to do without a
     /// connection.
     init?(_ data: Envelope.Payload) {
         guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty,
-            socketID.utf8.count <= Self.maximumSocketIDLength
+            socketID.utf8.count <= Self.maximumSocketIDLength, socketID.utf8.allSatisfy(Self.isOfSocketID)
         else { return nil }
         self.init(socketID: socketID, activityTimeout: nil)
         if let seconds = value["activity_timeout"]?.double, seconds > 0, seconds < 86_400 {

@@ -8,7 +8,8 @@ extension ClientStateMachine {
     package mutating func signIn(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         switch signIn.phase {
-        case .authorizing, .signingIn, .signedIn: return
+        case .authorizing, .signingIn: return
+        case .signedIn(let user): return subscribeToOwnChannel(of: user, into: &effects)
         case .unwanted, .waiting, .failed: break
         }
         signIn.phase = .waiting
@@ -95,7 +96,7 @@ extension ClientStateMachine {
     }
 
     mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        guard let session = connection.session, signIn.isWanted, signIn.user == nil else { return ignore() }
+        guard connection.session != nil, signIn.isWanted, signIn.user == nil else { return ignore() }
         guard let user = SignedInUser(envelope.data) else {
             let message = "\(EventName.signInSuccess) names no user"
             guard signIn.isAwaitingServer else { return reportMalformed(message, nil, into: &effects) }
@@ -105,14 +106,18 @@ extension ClientStateMachine {
         endSignInWork(into: &effects)
         signIn.phase = .signedIn(user)
         statistics.signIns.succeeded += 1
-        if signIn.subscribedChannel != user.channelName {
-            signIn.subscribedChannel = user.channelName
-            effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
-        }
+        subscribeToOwnChannel(of: user, into: &effects)
         effects.append(.signedIn(user, envelope))
         for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .done)) }
         endWaitingForSignIn(now: now, into: &effects)
         retryNameless(now: now, into: &effects)
+    }
+
+    /// Does nothing where it was asked for, and not refused.
+    private mutating func subscribeToOwnChannel(of user: SignedInUser, into effects: inout [Effect]) {
+        guard let session = connection.session, signIn.subscribedChannel != user.channelName else { return }
+        signIn.subscribedChannel = user.channelName
+        effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
     }
 
     /// Presence channels that failed because nobody was signed in can be subscribed now.

@@ -64,7 +64,7 @@ extension ClientStateMachine {
         guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
             var report = error.clientError
             if envelope.channel == nil { report.channelName = nil }
-            // The next sign-in on this connection asks for it again.
+            // The next call of signIn() asks for it again.
             if envelope.channel == signIn.subscribedChannel { signIn.subscribedChannel = nil }
             return effects.append(.report(report))
         }

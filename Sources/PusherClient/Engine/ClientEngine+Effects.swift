@@ -60,7 +60,12 @@ extension ClientEngine {
             everyEvent.finish()
             userEvents.finish()
             watchlistEvents.finish()
-            watchlistCallbacks.unbindAll()
+            watchlistCallbacks.finish()
+            // Released outside the lock: what it owns may call back.
+            _ = update { state in
+                defer { state.userDataFetcher = nil }
+                return state.userDataFetcher
+            }
             requester.shutdown()
             statuses.finish()
             errors.finish()

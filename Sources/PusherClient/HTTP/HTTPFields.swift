@@ -35,9 +35,23 @@ package struct HTTPFields: Hashable, Sendable {
 
     /// With the values of fields that come more than once joined.
     package var dictionary: [String: String] {
-        var names: [String] = []
-        for field in fields where !names.contains(where: { Self.isSame($0, field.name) }) { names.append(field.name) }
-        return Dictionary(names.map { ($0, self[$0] ?? "") }) { first, _ in first }
+        var names: [String: String] = [:]
+        var values: [String: [String]] = [:]
+        for field in fields {
+            let key = field.name.lowercased()
+            if names[key] == nil { names[key] = field.name }
+            values[key, default: []].append(field.value)
+        }
+        return Dictionary(names.map { ($1, values[$0]?.joined(separator: ", ") ?? "") }) { first, _ in first }
+    }
+
+    /// No more than so many, none with a longer name, and longer values cut; in bytes.
+    package func cut(count: Int, nameSize: Int, valueSize: Int) -> HTTPFields {
+        var cut = HTTPFields()
+        for field in fields.prefix(count) where field.name.utf8.count <= nameSize {
+            cut.append(field.name, field.value.prefix(fittingUTF8Bytes: valueSize))
+        }
+        return cut
     }
 
     private static func isSame(_ left: String, _ right: String) -> Bool { left.lowercased() == right.lowercased() }

@@ -47,5 +47,12 @@ extension PusherClientOptions {
         if let (name, size) = sizes.first(where: { $0.1 <= 0 }) {
             throw PusherClientError(.invalidOption, "the limit \(name), \(size), is not positive")
         }
+        // The buffers that messages are collected in hold no more than 4 GiB, and grow by doubling.
+        guard limits.messageSize <= 1 << 30 else {
+            throw PusherClientError(
+                .invalidOption,
+                "the limit messageSize, \(limits.messageSize), is more than a GiB: \(1 << 30) bytes"
+            )
+        }
     }
 }

@@ -7,7 +7,7 @@ extension PusherClientOptions {
     /// for them, or holds them.
     public struct Limits: Hashable, Sendable {
         /// The largest message, in bytes. A larger one is refused with close code 1009, and the client reconnects.
-        /// Default: 16 MiB.
+        /// Default: 16 MiB. At most a GiB.
         public var messageSize: Int
         /// The elements that a sequence keeps for a slow consumer. The newest are kept; what is dropped is counted in
         /// ``EventSequence/droppedCount``, and each spell of it reported (``PusherClientError/Code/eventsDropped``).

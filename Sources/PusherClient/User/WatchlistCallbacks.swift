@@ -22,14 +22,20 @@ final class WatchlistCallbacks: Sendable {
         func unbind() { isBound.withLockedValue { $0 = false } }
     }
 
-    private let callbacks = NIOLockedValueBox<[Callback]>([])
+    private struct State {
+        var callbacks: [Callback] = []
+        var isFinished = false
+    }
+
+    private let state = NIOLockedValueBox(State())
 
     /// Nil where so many are bound already.
     func bind(_ eventName: String, limit: Int, _ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String? {
         let callback = Callback(eventName, call)
-        let isBound = callbacks.withLockedValue { callbacks in
-            guard callbacks.count < limit else { return false }
-            callbacks.append(callback)
+        let isBound = state.withLockedValue { state in
+            guard state.callbacks.count < limit else { return false }
+            // Nobody would let go of it any more.
+            if !state.isFinished { state.callbacks.append(callback) }
             return true
         }
         return isBound ? callback.id : nil
@@ -39,8 +45,14 @@ final class WatchlistCallbacks: Sendable {
 
     func unbindAll() { remove { _ in true } }
 
+    /// The client is gone: nothing is kept any more.
+    func finish() {
+        state.withLockedValue { $0.isFinished = true }
+        unbindAll()
+    }
+
     func deliver(_ event: WatchlistEvent, by dispatcher: CallbackDispatcher, for engine: ClientEngine) {
-        let meant = callbacks.withLockedValue { $0 }.filter { $0.eventName == event.name }
+        let meant = state.withLockedValue { $0.callbacks }.filter { $0.eventName == event.name }
         guard !meant.isEmpty else { return }
         // One for all of them: they wait, and are dropped, as one callback does.
         dispatcher.enqueue(.call { for callback in meant { callback.call(event) } }, for: engine)
@@ -48,9 +60,9 @@ final class WatchlistCallbacks: Sendable {
 
     private func remove(_ matches: (Callback) -> Bool) {
         // Released outside the lock: a closure can own anything, and that may call back.
-        let removed = callbacks.withLockedValue { callbacks in
-            defer { callbacks.removeAll(where: matches) }
-            return callbacks.filter(matches)
+        let removed = state.withLockedValue { state in
+            defer { state.callbacks.removeAll(where: matches) }
+            return state.callbacks.filter(matches)
         }
         for callback in removed { callback.unbind() }
     }

@@ -124,6 +124,17 @@ struct EndpointAnswerTests {
         )
     }
 
+    @Test("a refusal's header fields are bounded in number and length")
+    func headerFields() async {
+        var fields = HTTPFields()
+        for number in 1...255 { fields.append("X-\(number)", String(repeating: "é", count: 4_000)) }
+        let error = await Self.endpoint.authorize(in: FakeRequester(403, "", fields).context()).error
+        #expect(error?.httpHeaders.count == 64)
+        #expect(error?.httpHeaders["X-1"] == String(repeating: "é", count: 500))
+        let named = FakeRequester(403, "", [String(repeating: "N", count: 201): "1", "X-A": "2"])
+        #expect(await Self.endpoint.authorize(in: named.context()).error?.httpHeaders == ["X-A": "2"])
+    }
+
     @Test("a refusal's body is cut to 10,000 bytes, and may be any")
     func refusalBody() async {
         let long = await Self.endpoint.authorize(

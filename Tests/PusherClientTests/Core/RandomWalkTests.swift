@@ -3,7 +3,7 @@ import PusherProtocol
 import TestSupport
 import Testing
 
-@Suite("Random walk")
+@Suite("Random walk", .timeLimit(.minutes(5)))
 struct RandomWalkTests {
     /// 6 walks of 20,000 inputs. The ledger is asked after each; at the end nothing may be left.
     @Test("No order of inputs breaks what must hold, and whatever can happen does")

@@ -51,6 +51,22 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")) == [])
     }
 
+    @Test(
+        "The user's own channel, where it is refused with or without a name, is asked for by the next call, and no other suffers",
+        arguments: [
+            Envelope.refusal("#server-to-user-u"), .error(nil, "Invalid channel name: #server-to-user-u."),
+            .error(4009, "#server-to-user-u"),
+        ]
+    )
+    func ownChannelRefusedAnyhow(refusal: Envelope) {
+        var client = signedIn()
+        client.subscribe("a")
+        #expect(client.received(refusal).told.words.count == 1)
+        #expect(client.machine.subscriptions["a"]?.isPending == true)
+        #expect(client.signIn().wire == ["send 1 subscribe #server-to-user-u"])
+        #expect(client.signIn() == [])
+    }
+
     @Test("The user's own channel is asked for again by the next sign-in where it was refused")
     func ownChannelRefused() {
         var client = signedIn()

@@ -136,7 +136,7 @@ struct EndpointTests {
             ("messageSize", PusherClientOptions.Limits(messageSize: 0)), ("sequenceBuffer", .init(sequenceBuffer: -1)),
             ("pendingCallbacks", .init(pendingCallbacks: .min)), ("channels", .init(channels: 0)),
             ("bindings", .init(bindings: 0)), ("members", .init(members: 0)),
-            ("sendBufferSize", .init(sendBufferSize: 0)),
+            ("sendBufferSize", .init(sendBufferSize: 0)), ("messageSize", .init(messageSize: (1 << 30) + 1)),
         ]
     )
     func limits(name: String, limits: PusherClientOptions.Limits) {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Which connections go through which proxy")
+@Suite("Which connections go through which proxy", .timeLimit(.minutes(5)))
 struct ProxyRulesTests {
     private static let variables = [
         "https_proxy": "http://tls.example:3128", "http_proxy": "http://plain.example:3129",

@@ -122,8 +122,9 @@ struct ReleaseTests {
         channel?.bind { [owned] _ in withExtendedLifetime(owned) {} }
         channel?.onCacheMiss = { [owned] in withExtendedLifetime(owned) {} }
         pusher?.bind { [owned] _ in withExtendedLifetime(owned) {} }
-        pusher?.connection.userDataFetcher = { [owned] in
-            withExtendedLifetime(owned) { PusherPresenceChannelMember(userId: "1") }
+        // A cycle, which only the client can break.
+        pusher?.connection.userDataFetcher = { [owned, connection = pusher?.connection] in
+            withExtendedLifetime((owned, connection)) { PusherPresenceChannelMember(userId: "1") }
         }
         // One that waits, where the channel is not subscribed, and two that read to the end.
         let tasks = [

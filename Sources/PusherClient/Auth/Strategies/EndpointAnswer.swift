@@ -149,7 +149,8 @@ package struct EndpointAnswer {
             message,
             url: HTTPRequest.printable(url: url),
             httpStatus: status,
-            httpHeaders: response.headers.dictionary.filter { !Self.isSecret($0.key) }
+            httpHeaders: response.headers.cut(count: 64, nameSize: 200, valueSize: 1_000).dictionary
+                .filter { !Self.isSecret($0.key) }
         )
     }
 }

@@ -14,6 +14,11 @@ extension CoreClient {
     mutating func received(_ envelope: Envelope, on attempt: Int? = nil) -> Transcript {
         let id = id(of: attempt)
         if let channel = envelope.channel, envelope.event != "message" { ledger.answered(channel) }
+        if envelope.event == EventName.error, let own = machine.signIn.user?.channelName,
+            envelope.data.text?.contains(own) == true
+        {
+            ledger.answered(own)
+        }
         checkRecipient(of: envelope, on: id)
         return input { $0.received(envelope, on: id, now: $1, into: &$2) }
     }
