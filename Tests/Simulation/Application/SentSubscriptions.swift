@@ -5,6 +5,8 @@ struct SentSubscriptions: Sendable {
     /// Those that are not answered, and when they were sent.
     private var unanswered: [String: NIODeadline] = [:]
     private var awaitedAnswers: [String: Int] = [:]
+    /// Those that the client has asked for, and not given up since.
+    private var asked: Set<String> = []
     private var confirmed: Set<String> = []
     private var confirmedInRead: Set<String> = []
     private var refusedInRead: Set<String> = []
@@ -21,6 +23,7 @@ struct SentSubscriptions: Sendable {
     /// What is wrong with it, if something is.
     mutating func subscribed(_ channel: String, _ now: NIODeadline, isDisturbed: Bool) -> String? {
         confirmed.remove(channel)
+        asked.insert(channel)
         let isHeld = held.contains(channel)
         let last = unanswered.updateValue(now, forKey: channel)
         // What came before an error, or before the time for an answer was over, is not waited for any more.
@@ -36,6 +39,7 @@ struct SentSubscriptions: Sendable {
     mutating func unsubscribed(_ channel: String) {
         confirmed.remove(channel)
         held.remove(channel)
+        asked.remove(channel)
         unanswered[channel] = nil
     }
 
@@ -51,7 +55,8 @@ struct SentSubscriptions: Sendable {
         // A confirmation that comes too late may find the client about to subscribe anew.
         let isInTime = unanswered.removeValue(forKey: channel).map { now - $0 < .seconds(10) } ?? false
         awaitedAnswers[channel] = max(0, awaitedAnswers[channel, default: 0] - 1)
-        guard awaitedAnswers[channel] == 0 else { return }
+        // What nobody has asked for is no answer.
+        guard awaitedAnswers[channel] == 0, asked.contains(channel) else { return }
         confirmed.insert(channel)
         confirmedInRead.insert(channel)
         if isInTime { held.insert(channel) }
