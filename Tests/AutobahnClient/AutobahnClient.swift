@@ -26,8 +26,10 @@ struct AutobahnClient {
             throw Trouble(description: "the agent's name cannot be part of a URL")
         }
         let limit = TimeAmount.seconds(Int64(secondsPerCase))
-        guard let answer = try await visit("/getCaseCount", echo: false, limit: limit), let count = Int(answer) else {
-            throw Trouble(description: "the server did not tell the number of its cases")
+        guard let answer = try await visit("/getCaseCount", echo: false, limit: limit), let count = Int(answer),
+            count > 0
+        else {
+            throw Trouble(description: "the server has no cases, or did not tell how many")
         }
         var failures: [String] = []
         var counts: [String: Int] = [:]

@@ -28,8 +28,12 @@ enum Simulate {
 
     private static func argument(_ name: String, _ standard: Int) -> Int {
         let arguments = CommandLine.arguments
-        guard let index = arguments.firstIndex(of: name), index + 1 < arguments.count else { return standard }
-        return Int(arguments[index + 1]) ?? standard
+        guard let index = arguments.firstIndex(of: name) else { return standard }
+        guard index + 1 < arguments.count, let number = Int(arguments[index + 1]), number > 0 else {
+            print("\(name) takes a number above zero.")
+            exit(2)
+        }
+        return number
     }
 }
 

@@ -81,14 +81,15 @@ def main():
         sys.exit("There are changes in Sources: they would be in the way.")
     if subprocess.run([SWIFT, "build", *FLAGS, "--product", "simulate"]).returncode:
         sys.exit("The client does not compile as it is.")
+    wanted = sys.argv[1:]
+    chosen = [mutant for mutant in MUTANTS if not wanted or any(word in mutant[0] for word in wanted)]
+    if not chosen:
+        sys.exit(f"No defence has one of these in its name: {', '.join(wanted)}")
     unchanged = simulate()
     if unchanged != "NOT FOUND":
         sys.exit(f"The client as it is does not pass: {unchanged}")
-    wanted = sys.argv[1:]
     missed = []
-    for name, path, old, new in MUTANTS:
-        if wanted and not any(word in name for word in wanted):
-            continue
+    for name, path, old, new in chosen:
         result = try_mutant(pathlib.Path(path), old, new)
         print(f"{result:>24}  {name}", flush=True)
         if not result.startswith("found"):
@@ -125,7 +126,11 @@ def simulate():
     seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", run.stdout, re.MULTILINE)]
     if seeds:
         return f"found by seed {min(seeds)}"
-    return "NOT FOUND" if run.returncode == 0 else f"found by ending with {run.returncode}"
+    if run.returncode == 0:
+        return "NOT FOUND"
+    # A trap is a finding; that something else has ended it is none.
+    traps = (signal.SIGTRAP, signal.SIGILL, signal.SIGABRT, signal.SIGSEGV)
+    return f"found by {signal.Signals(-run.returncode).name}" if -run.returncode in traps else f"ended with {run.returncode}"
 
 
 # Put back what is changed also where the run is ended from outside.

@@ -113,9 +113,9 @@ struct ProductionTests {
             try server.publish(event: "created", data: "one", to: "orders")
             var missing: Set = ["1 one", "2 one"]
             for await line in lines where missing.remove(line) != nil && missing.isEmpty { break }
-            while list?.orders != ["one"] { await Task.yield() }
+            await waitUntil { list?.orders == ["one"] }
             try server.publish(event: "cleared", data: "", to: "orders")
-            while list?.orders != [] { await Task.yield() }
+            await waitUntil { list?.orders == [] }
             list = nil
             for part in parts { part.cancel() }
             for part in parts { await part.value }

@@ -1,7 +1,7 @@
 import PusherClient
 import Testing
 
-@Suite("The ways to authorize")
+@Suite("The ways to authorize", .timeLimit(.minutes(5)))
 struct AuthMethodTests {
     static let secret = "7ad3773142a6692b25b8"
     static let masterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="

@@ -1,5 +1,6 @@
 import Dispatch
 import PusherClient
+import TestSupport
 import Testing
 
 @Suite("Authorizers of the user", .timeLimit(.minutes(5)))
@@ -103,7 +104,7 @@ struct AuthorizerTests {
             done?(auth)
         }
         // The block on the dispatch queue may still be about to let go.
-        while authorizer != nil || answer != nil { await Task.yield() }
+        await waitUntil { authorizer == nil && answer == nil }
     }
 
     @Test("one that blocks its thread holds up nobody else")

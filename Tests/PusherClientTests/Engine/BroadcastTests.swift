@@ -2,7 +2,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Broadcasts")
+@Suite("Broadcasts", .timeLimit(.minutes(5)))
 struct BroadcastTests {
     @Test("a sequence that is dropped leaves the others, and nothing of itself")
     func dropping() async {

@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -10,7 +11,7 @@ struct EventBufferTests {
     private func waiting() async -> Task<Int?, Never> {
         let before = buffer.waitingCount
         let task = Task { await buffer.next() }
-        while buffer.waitingCount == before { await Task.yield() }
+        await waitUntil { buffer.waitingCount > before }
         return task
     }
 

@@ -63,7 +63,7 @@ struct ProxyFailureTests {
             let loop = try #require(socket?.eventLoop)
             let witness = try #require(try await socket?.witness())
             socket = nil
-            while try await !loop.submit({ witness.value.isReleased }).get() { await Task.yield() }
+            try await waitUntil { try await loop.submit { witness.value.isReleased }.get() }
         }
     }
 

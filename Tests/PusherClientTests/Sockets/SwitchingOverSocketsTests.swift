@@ -58,7 +58,9 @@ struct SwitchingOverSocketsTests {
     @Test("a server that is gone does not keep a client from another one")
     func deadServer() async throws {
         try await PusherTestServer.withServer { other in
-            let dead = PusherTestServer()
+            var options = PusherTestServer.Options()
+            options.host = LoopbackAddress.ofItsOwn()
+            let dead = PusherTestServer(options: options)
             try await dead.start()
             let pusher = Pusher(dead)
             let channel = pusher.subscribe("orders")

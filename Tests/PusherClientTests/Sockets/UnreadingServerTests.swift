@@ -21,6 +21,7 @@ struct UnreadingServerTests {
                 host: .host("127.0.0.1"),
                 port: port,
                 useTLS: false,
+                timeouts: .patient,
                 retryPolicy: .delays([.seconds(3_600)]),
                 limits: .init(sendBufferSize: 100_000),
                 logger: .quiet

@@ -112,21 +112,24 @@ final class VirtualWorld: Sendable {
             defer { isDone.withLockedValue { $0 = true } }
             return try await call()
         }
-        while !isDone.withLockedValue({ $0 }) {
-            await loop.run()
-            await Task.yield()
-        }
+        await runWhileWanted { isDone.withLockedValue { $0 } }
+        if Task.isCancelled { task.cancel() }
         return try await task.value
     }
 
     /// Runs the loop until something holds that other tasks bring about.
     func runUntil(_ condition: () -> Bool) async {
-        while !condition() {
+        await runWhileWanted(until: condition)
+        // It may hold while the loop is still at what comes with it.
+        await loop.run()
+    }
+
+    /// A test whose time is over is cancelled, and waited for.
+    private func runWhileWanted(until condition: () -> Bool) async {
+        while !condition(), !Task.isCancelled {
             await loop.run()
             await Task.yield()
         }
-        // It may hold while the loop is still at what comes with it.
-        await loop.run()
     }
 }
 

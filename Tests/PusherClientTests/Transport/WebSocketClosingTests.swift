@@ -14,8 +14,9 @@ struct WebSocketClosingTests {
                 followedBy: serverFrame(8, close) + serverFrame(1, "late") + serverFrame(8, close)
             )
             #expect(await peer.readFrame() == .close(code))
-            // Nothing else comes, and the connection stays until this side ends it.
+            // Nothing else comes, and the connection stays until the client ends it.
             try await peer.write(serverFrame(1, "later"))
+            #expect(await peer.readFrame() == nil)
         } _: { port in
             let socket = try SocketUnderTest(port: port, options: .init(closingTimeout: .seconds(3600)))
             #expect(await socket.nextOutcome() == .opened)

@@ -2,6 +2,7 @@ import NIOCore
 import NIOPosix
 import PusherClient
 import PusherProtocol
+import TestSupport
 import Testing
 
 @Suite("WebSockets on loopback", .timeLimit(.minutes(5)))
@@ -133,11 +134,8 @@ struct WebSocketTransportTests {
 
     @Test("a port on which nobody listens")
     func refusedPort() async throws {
-        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
-            .bind(host: "127.0.0.1", port: 0).get()
-        let port = try #require(listener.localAddress?.port)
-        try await listener.close()
-        let socket = try SocketUnderTest(port: port)
+        let request = TransportRequest(host: LoopbackAddress.ofItsOwn(), port: 9, useTLS: false, path: "/")
+        let socket = try SocketUnderTest(request)
         #expect(await socket.next()?.error == .connectionFailed)
         #expect(try await socket.abort() == [])
     }
