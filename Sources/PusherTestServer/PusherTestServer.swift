@@ -73,8 +73,9 @@ public final class PusherTestServer: Sendable {
     ///
     /// Does nothing where the server does not listen. Records are kept.
     public func shutdown() async {
-        engine.step { brain in brain.dropConnections(.all) }
-        await listener?.shutdown()
+        let drop = { @Sendable [engine] in engine.step { brain in brain.dropConnections(.all) } }
+        // A client that comes back at once must not be let in again.
+        if let listener { await listener.shutdown(thenEnding: drop) } else { drop() }
         await webhookSender?.shutdown()
     }
 

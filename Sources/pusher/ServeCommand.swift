@@ -71,6 +71,8 @@ struct ServeCommand: AsyncParsableCommand {
         options.port = port
         options.dialect = dialect.dialect
         options.activityTimeout = activityTimeout
+        // It may run for days, and nobody asks for what was long ago.
+        options.maximumRecordCount = 1_000
         // Set before the port is bound: whoever waits for "ready" may end the server at once.
         let signals = TerminationSignals()
         try await PusherTestServer.withServer(options: options) { server in

@@ -257,6 +257,23 @@ struct AuthorizationEndpointTests {
         #expect(status("/pusher/auth", "&channel_name=private-x") == 200)
     }
 
+    @Test("a fault without an end hides none that has one, and gives way to a newer one without")
+    func faultsTogether() {
+        var server = server()
+        func status(_ name: String) -> Int? {
+            server.post("/pusher/auth", "socket_id=1.1&channel_name=\(name)").response?.status
+        }
+        _ = server.brain.failAuthorizations(count: nil, of: .all, with: .status(500))
+        _ = server.brain.failAuthorizations(count: 1, of: .channel("private-x"), with: .status(503))
+        #expect(status("private-y") == 500)
+        #expect(status("private-x") == 503)
+        #expect(status("private-x") == 500)
+        _ = server.brain.failAuthorizations(count: nil, of: .channel("private-x"), with: .status(504))
+        #expect(status("private-x") == 504)
+        _ = server.brain.failAuthorizations(count: nil, of: .all, with: .status(505))
+        #expect(status("private-x") == 505)
+    }
+
     // MARK: In memory
 
     @Test("in memory: answers, late answers, ends and silence")

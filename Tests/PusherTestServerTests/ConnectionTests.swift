@@ -1,3 +1,4 @@
+import PusherProtocol
 import Testing
 
 @testable import PusherTestServer
@@ -32,6 +33,16 @@ struct ConnectionTests {
             soketi.connect(1, "/app/other")
                 == [.accept(1), .error(1, message, code: "4001"), .close(1, 4001, message), .scheduleClose(1)]
         )
+        var slanger = BrainTranscript { $0.dialect = .slanger }
+        #expect(
+            slanger.connect(1, "/app/other")
+                == [
+                    .accept(1), .send(1, #"{"event":"pusher:error","data":"\#(data)"}"#),
+                    .close(1, nil, ""), .scheduleClose(1),
+                ]
+        )
+        var pusherFake = BrainTranscript { $0.dialect = .pusherFake }
+        #expect(pusherFake.connect(1, "/app/other").events == [EventName.connectionEstablished])
     }
 
     @Test(

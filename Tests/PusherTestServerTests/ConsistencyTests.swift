@@ -124,10 +124,12 @@ struct ConsistencyTests {
         let network = InMemoryServer(eventLoop: loop, options: options)
         holder.server.withLock { $0 = network.server }
         let body = Array("socket_id=1.1&channel_name=private-x".utf8)
+        let status = Mutex<Int?>(nil)
         network.request(Request(method: "POST", target: "/pusher/auth", body: body)) { answer in
-            #expect(answer?.status == 200)
+            status.withLock { $0 = answer?.status }
         }
         loop.run()
+        #expect(status.withLock { $0 } == 200)
         #expect(network.server.authorizationRequests.count == 1)
         holder.server.withLock { $0 = nil }
     }

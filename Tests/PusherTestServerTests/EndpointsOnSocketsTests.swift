@@ -78,7 +78,9 @@ struct EndpointsOnSocketsTests {
 
     @Test("webhooks are posted, again where they are not taken, and the server ends cleanly")
     func webhooks() async throws {
-        try await PusherTestServer.withServer { backend in
+        var backendOptions = Options()
+        backendOptions.host = LoopbackAddress.ofItsOwn()
+        try await PusherTestServer.withServer(options: backendOptions) { backend in
             backend.failAuthorizations(2, with: .status(500))
             backend.failAuthorizations(with: .status(204))
             var options = Options()

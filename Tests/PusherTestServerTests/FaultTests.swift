@@ -86,6 +86,16 @@ struct FaultTests {
         #expect(server.fire(1).isEmpty)
     }
 
+    @Test("dropping does not wait for an end that is delayed")
+    func dropWhileEnding() {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        _ = server.brain.setDelay(.seconds(60))
+        #expect(server.receive(1, .close(code: 1000, reason: "")).withoutRecords.contains(.end(1)) == false)
+        #expect(server.brain.dropConnections(.all).withoutRecords == [.end(1)])
+        #expect(server.brain.dropConnections(.all).withoutRecords.isEmpty)
+    }
+
     @Test("subscriptions fail as asked for")
     func subscriptionFaults() {
         var server = BrainTranscript()

@@ -220,7 +220,9 @@ struct ListenerTests {
 
     @Test("start and shutdown can be repeated; the port stays")
     func restart() async throws {
-        let server = PusherTestServer()
+        var options = Options()
+        options.host = LoopbackAddress.ofItsOwn()
+        let server = PusherTestServer(options: options)
         try await server.start()
         try await server.start()
         let port = server.port
@@ -235,7 +237,6 @@ struct ListenerTests {
         let again = try await SocketClient.connect(to: server)
         #expect(try await again.socketID() != firstID)
         await #expect(throws: PusherTestServer.ServerError.self) {
-            var options = Options()
             options.port = port
             try await PusherTestServer(options: options).start()
         }

@@ -164,25 +164,28 @@ struct ProxyTunnelTests {
     func shutdown() async throws {
         try await ByteConnection.withListener { port, origins in
             var incoming = origins.makeAsyncIterator()
-            let proxy = PusherTestProxy()
+            var options = PusherTestProxy.Options()
+            options.host = LoopbackAddress.ofItsOwn()
+            let proxy = PusherTestProxy(options: options)
             try await proxy.start()
             try await proxy.start()
             let proxyPort = proxy.port
-            let client = try await ByteConnection.connect(port: proxy.port)
+            let client = try await ByteConnection.connect(host: proxy.host, port: proxy.port)
             client.write(tunnelRequest(port))
             _ = await client.readHead()
             let origin = try #require(await incoming.next())
-            let idle = try await ByteConnection.connect(port: proxy.port)
+            let idle = try await ByteConnection.connect(host: proxy.host, port: proxy.port)
             await proxy.shutdown()
             await proxy.shutdown()
             #expect(proxy.openTunnelCount == 0)
             #expect(await origin.readToEnd() == [])
             #expect(await client.readToEnd() == [])
             #expect(await idle.readToEnd() == [])
-            await #expect(throws: (any Error).self) { try await ByteConnection.connect(port: proxyPort) }
+            await #expect(throws: (any Error).self) {
+                try await ByteConnection.connect(host: proxy.host, port: proxyPort)
+            }
             try await proxy.start()
             #expect(proxy.port == proxyPort && proxy.requests.count == 1)
-            var options = PusherTestProxy.Options()
             options.port = proxyPort
             let second = PusherTestProxy(options: options)
             let error = await #expect(throws: PusherTestServer.ServerError.self) { try await second.start() }

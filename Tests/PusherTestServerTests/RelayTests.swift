@@ -44,6 +44,18 @@ struct RelayTests {
         }
     }
 
+    @Test("what is held does not go on: it is lost with the connection")
+    func heldForEver() async throws {
+        try await withRelay { relay, client, server in
+            relay.fail(.toServer, with: .held)
+            client.write("few")
+            try await relay.nextConnection(timeout: .patience) { $0.receivedFromClient == 3 }
+            relay.resetConnections()
+            #expect(await server.readToEnd() == [])
+            #expect(server.isReset)
+        }
+    }
+
     @Test("what is held stays with the sender, and comes whole when the fault is over")
     func held() async throws {
         let bytes = [UInt8](repeating: 7, count: 32 << 20)
@@ -177,6 +189,8 @@ struct RelayTests {
                 if round == 0 { relay.dropConnections() } else { relay.resetConnections() }
                 #expect(await client.readToEnd() == [])
                 #expect(await server.readToEnd() == [])
+                #expect(client.isReset == (round == 1))
+                #expect(server.isReset == (round == 1))
                 try await relay.waitForOpenConnections(count: 0, timeout: .patience)
                 let relayPort = relay.port
                 try await relay.start()

@@ -6,7 +6,8 @@ struct Form: Sendable {
     init(_ text: String) {
         fields = text.split(separator: "&").map { pair in
             let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-            return (PercentEncoding.decode(parts[0]), parts.count > 1 ? PercentEncoding.decode(parts[1]) : "")
+                .map { PercentEncoding.decode($0, isForm: true) }
+            return (parts[0], parts.count > 1 ? parts[1] : "")
         }
     }
 

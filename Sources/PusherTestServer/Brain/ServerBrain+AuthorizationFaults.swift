@@ -33,7 +33,10 @@ extension ServerBrain {
     }
 
     mutating func nextAuthorizationFault(for call: AuthorizationCall) -> PusherTestServer.AuthorizationFault? {
-        guard let index = authorizationFaults.firstIndex(where: { $0.target.includes(call) }) else { return nil }
+        let indices = authorizationFaults.indices.filter { authorizationFaults[$0].target.includes(call) }
+        // One without an end goes behind those that have one, and gives way to a newer one without.
+        let counted = indices.first { authorizationFaults[$0].remaining != nil }
+        guard let index = counted ?? indices.last else { return nil }
         let (_, fault, remaining) = authorizationFaults[index]
         if let remaining {
             if remaining > 1 {

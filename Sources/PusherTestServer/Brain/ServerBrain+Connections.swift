@@ -86,7 +86,7 @@ extension ServerBrain {
 
     private func refusal(of request: PusherTestServer.Request) -> (code: Int, message: String)? {
         guard let key = Self.applicationKey(inPath: request.path) else { return (4005, "Path not found") }
-        guard key == options.application.key else {
+        guard dialect.acceptsAnyKey || key == options.application.key else {
             return (4001, "App key \(key) not in this cluster. Did you forget to specify the cluster?")
         }
         guard options.checksProtocolVersion else { return nil }
@@ -112,6 +112,9 @@ extension ServerBrain {
         case .errorThenClose:
             say(dialect.error(code: code, message: message), to: id)
             close(id, code: code, reason: message)
+        case .errorThenEmptyClose:
+            say(dialect.error(code: code, message: message), to: id)
+            close(id, code: nil, reason: "")
         case .errorThenDrop:
             say(dialect.error(code: code, message: message), to: id)
             end(id)

@@ -11,14 +11,16 @@ extension ServerBrain {
 
     /// Does not wait for what is held back.
     package mutating func dropConnections(_ target: PusherTestServer.Target) -> [ServerAction] {
-        let unfinished = connections.filter { $0.value.phase != .ended && $0.value.phase != .open }.keys
+        let unfinished = connections.filter { $0.value.phase != .open }.keys
+        let current = delay
+        delay = .zero
         for id in connections(target) + (target == .all ? unfinished.sorted() : []) {
+            let hadWaiting = connections[id]?.outbox.isEmpty == false
             connections[id]?.outbox = DelayedQueue()
-            let current = delay
-            delay = .zero
-            end(id)
-            delay = current
+            // Its end may be among what was held back.
+            if connections[id]?.phase == .ended, hadWaiting { enqueue(.end, to: id) } else { end(id) }
         }
+        delay = current
         return takeActions()
     }
 

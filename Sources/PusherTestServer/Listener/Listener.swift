@@ -43,16 +43,20 @@ final class Listener: Sendable {
         }.get()
     }
 
-    func shutdown() async {
+    /// - Parameter end: Called when nothing listens any more, and before the connections are ended.
+    func shutdown(thenEnding end: @escaping @Sendable () -> Void) async {
         // The future never fails: closing a socket that has ended already is what was wanted.
-        _ = try? await beginShutdown().get()
+        _ = try? await beginShutdown(thenEnding: end).get()
     }
 
     @discardableResult
-    func beginShutdown() -> EventLoopFuture<(any Channel)?> {
+    func beginShutdown(thenEnding end: @escaping @Sendable () -> Void = {}) -> EventLoopFuture<(any Channel)?> {
         transition { channel in
-            guard let channel else { return self.eventLoop.makeSucceededFuture(nil) }
-            return self.close(channel).map { nil }
+            guard let channel else {
+                end()
+                return self.eventLoop.makeSucceededFuture(nil)
+            }
+            return self.close(channel, thenEnding: end).map { nil }
         }
     }
 
@@ -103,8 +107,10 @@ final class Listener: Sendable {
         return channel.eventLoop.makeCompletedFuture { try prepare(channel) }
     }
 
-    private func close(_ channel: any Channel) -> EventLoopFuture<Void> {
+    private func close(_ channel: any Channel, thenEnding end: @escaping @Sendable () -> Void) -> EventLoopFuture<Void>
+    {
         channel.close().recover { _ in }.flatMap {
+            end()
             let children = self.state.withLockedValue { Array($0.children.values) }
             for child in children { child.endTransport() }
             let ends = children.map { $0.closeFuture.recover { _ in } }

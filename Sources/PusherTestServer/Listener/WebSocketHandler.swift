@@ -65,7 +65,15 @@ final class WebSocketHandler: ChannelInboundHandler {
             return payload.isEmpty ? link.received(.close(code: nil, reason: "")) : fail(1002, "malformed close frame")
         }
         let code = Int(payload[0]) << 8 | Int(payload[1])
-        link.received(.close(code: code, reason: String(decoding: payload.dropFirst(2), as: UTF8.self)))
+        switch code {
+        // RFC 6455, 7.4, and what has been registered since.
+        case 1000...1003, 1007...1014, 3000...4999: break
+        default: return fail(1002, "\(code) must not stand in a close frame")
+        }
+        guard let reason = Self.text(Array(payload.dropFirst(2))) else {
+            return fail(1007, "the reason in the close frame is not UTF-8")
+        }
+        link.received(.close(code: code, reason: reason))
     }
 
     /// Only the answer to the close frame is read after this.

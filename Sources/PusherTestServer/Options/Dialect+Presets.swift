@@ -72,6 +72,7 @@ extension PusherTestServer.Dialect {
     public static let slanger = Self {
         $0.errorEncoding = .string
         $0.missingCode = .absent
+        $0.refusal = .errorThenEmptyClose
         $0.presence.keepsNumericIDs = true
         $0.presence.sharedUser = .listedTwice
         $0.presence.succeedsBeforeJoining = true
@@ -83,6 +84,7 @@ extension PusherTestServer.Dialect {
 
     /// pusher-fake 6.1 (Ruby).
     public static let pusherFake = Self {
+        $0.acceptsAnyKey = true
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .internalSubscriptionError

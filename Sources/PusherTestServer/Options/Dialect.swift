@@ -47,6 +47,8 @@ extension PusherTestServer {
             case close
             /// `pusher:error` with the code, then a close frame with it.
             case errorThenClose
+            /// `pusher:error` with the code, then a close frame without one.
+            case errorThenEmptyClose
             /// `pusher:error` with the code, then the end of TCP without a close frame.
             case errorThenDrop
         }
@@ -93,6 +95,8 @@ extension PusherTestServer {
         public var errorEncoding = ErrorEncoding.object
         /// How errors without a code are written. Default: `null`.
         public var missingCode = MissingCode.null
+        /// Whether any key will do, and not only the application's. Default: false.
+        public var acceptsAnyKey = false
         /// How connections are refused. Default: by a close frame.
         public var refusal = Refusal.close
         /// The answer to a second subscription. Default: an error.

@@ -25,6 +25,7 @@ final class ProxyRequestHandler: ChannelInboundHandler {
     private var request: ProxyRequest?
     private var isAuthorized = false
     private var hasResponseHead = false
+    private var hasInputEnded = false
 
     /// How long a client may take to end its connection after the answer.
     private static let lingerTimeout = TimeAmount.seconds(2)
@@ -75,9 +76,11 @@ final class ProxyRequestHandler: ChannelInboundHandler {
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         guard event as? ChannelEvent == .inputClosed else { return }
+        hasInputEnded = true
         switch state {
-        case .waiting, .silent, .forwarding(_, isComplete: false): context.close(promise: nil)
-        case .connecting, .forwarding, .finished: break
+        // Half of a connection is enough for a tunnel. Who sends a request and then ends it has gone: most have.
+        case .waiting, .silent, .forwarding: context.close(promise: nil)
+        case .connecting, .finished: break
         }
     }
 
@@ -149,6 +152,9 @@ final class ProxyRequestHandler: ChannelInboundHandler {
             return
         }
         switch result {
+        case .success(let origin) where hasInputEnded && request.forwardedHead != nil:
+            origin.close(promise: nil)
+            context.close(promise: nil)
         case .failure(let error):
             refuse(status: error is ChannelError ? 504 : 502, "cannot connect to the target: \(error)")
         case .success(let origin):

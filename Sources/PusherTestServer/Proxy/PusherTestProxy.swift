@@ -16,6 +16,7 @@ import NIOPosix
 ///         try await server.waitForConnections()
 ///         #expect(proxy.requests.map(\.host) == ["ws.example.test"])
 ///         proxy.dropTunnels()
+///         try await server.nextRecord { $0.event == .connectionEnded }
 ///         try await server.waitForConnections()
 ///     }
 /// }

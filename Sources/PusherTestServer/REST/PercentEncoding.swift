@@ -1,7 +1,9 @@
 /// The percent-encoding of URLs.
 enum PercentEncoding {
-    /// What is no valid escape stays as it is; `+` is a space; bytes that are not UTF-8 become U+FFFD.
-    static func decode(_ text: some StringProtocol) -> String {
+    /// What is no valid escape stays as it is; bytes that are not UTF-8 become U+FFFD.
+    ///
+    /// - Parameter isForm: Whether `+` is a space, as it is in forms and queries, and nowhere else.
+    static func decode(_ text: some StringProtocol, isForm: Bool = false) -> String {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(source.count)
@@ -13,7 +15,7 @@ enum PercentEncoding {
                 bytes.append(high << 4 | low)
                 index += 3
             } else {
-                bytes.append(source[index] == UInt8(ascii: "+") ? UInt8(ascii: " ") : source[index])
+                bytes.append(isForm && source[index] == UInt8(ascii: "+") ? UInt8(ascii: " ") : source[index])
                 index += 1
             }
         }

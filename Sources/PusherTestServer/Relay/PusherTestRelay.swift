@@ -4,11 +4,15 @@ import NIOPosix
 /// A TCP relay between clients and a server, made to test that a client survives a bad network.
 ///
 /// It listens on this machine only, connects each client to the server, and passes bytes on without a look into them:
-/// plain or TLS, it is the same. On command it does what networks do.
+/// plain or TLS, it is the same. On command it does what networks do. Where one side ends its half of a connection, the
+/// relay ends all of it, after what it had read.
 ///
 /// ```swift
-/// try await PusherTestServer.withServer { server in
+/// var options = PusherTestServer.Options()
+/// options.activityTimeout = 1  // else the app asks after 120 s whether the server is there
+/// try await PusherTestServer.withServer(options: options) { server in
 ///     try await PusherTestRelay.withRelay(to: server) { relay in
+///         // its client has timeouts: .init(connectionAttempt: .seconds(2), pong: .seconds(1))
 ///         let app = MyApp(host: relay.host, port: relay.port, key: server.options.application.key)
 ///         let first = try await relay.nextConnection()
 ///         relay.fail(with: .swallowed)

@@ -119,7 +119,9 @@ final class RelayEngine: Sendable {
         clientSide.whenActive = { [weak serverSide] in
             switch fault {
             case .closed?: client.close(promise: nil)
-            case .reset?: client.reset()
+            case .reset?:
+                client.willReset()
+                client.close(promise: nil)
             case .silent?: client.startReading()
             case nil: if let serverSide { self.connect(client, serverSide, id: id) }
             }
@@ -173,9 +175,9 @@ final class RelayEngine: Sendable {
     func endConnections(byReset: Bool) {
         let sockets = state.withLockedValue { $0.sockets.values.flatMap(\.self) }
         eventLoop.execute {
-            for socket in sockets {
-                if byReset { socket.reset() } else { socket.close(promise: nil) }
-            }
+            // Before the first is closed: with it goes the other side, by then as this one does.
+            if byReset { for socket in sockets { socket.willReset() } }
+            for socket in sockets { socket.close(promise: nil) }
         }
     }
 
@@ -240,9 +242,9 @@ extension Channel {
         setOption(.autoRead, value: true).whenFailure { _ in self.close(promise: nil) }
     }
 
-    /// Ends the connection by RST: with a linger time of zero the system sends it in place of FIN.
-    fileprivate func reset() {
-        guard let socket = self as? any SocketOptionProvider else { return close(promise: nil) }
-        socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenComplete { _ in self.close(promise: nil) }
+    /// Has closing it end the connection by RST: with a linger time of zero the system sends it in place of FIN. Takes
+    /// effect at once on the event loop.
+    fileprivate func willReset() {
+        (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenFailure { _ in }
     }
 }

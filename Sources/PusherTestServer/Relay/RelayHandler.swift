@@ -28,6 +28,8 @@ final class RelayHandler: ChannelDuplexHandler {
 
     /// Of what waits, so much is kept before no more is read.
     private static let maximumWaitingBytes = 65_536
+    /// Of what is late as well: a long line holds more, and must not become a slow one.
+    private static let maximumDelayedBytes = 16 << 20
     private static let openingLength = 16
 
     private init(_ direction: PusherTestRelay.Directions, id: Int, engine: RelayEngine) {
@@ -115,7 +117,10 @@ final class RelayHandler: ChannelDuplexHandler {
     // MARK: What goes on
 
     private var mayRead: Bool {
-        fault != .held && waitingBytes < Self.maximumWaitingBytes && other?.context?.channel.isWritable != false
+        let fault = fault
+        guard fault != .held, other?.context?.channel.isWritable != false else { return false }
+        if case .delayed = fault { return waitingBytes < Self.maximumDelayedBytes }
+        return waitingBytes < Self.maximumWaitingBytes
     }
 
     private func resumeReading() {

@@ -1,3 +1,5 @@
+import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 
@@ -6,23 +8,29 @@ actor ByteConnection {
     private let channel: any Channel
     private let chunks: AsyncStream<[UInt8]>
     private var unread: [UInt8] = []
+    private let wasReset: NIOLockedValueBox<Bool>
 
-    private init(_ channel: any Channel, _ chunks: AsyncStream<[UInt8]>) {
+    private init(_ channel: any Channel, _ chunks: AsyncStream<[UInt8]>, _ wasReset: NIOLockedValueBox<Bool>) {
         self.channel = channel
         self.chunks = chunks
+        self.wasReset = wasReset
     }
+
+    /// Whether the other side ended it by RST. Known once all was read.
+    nonisolated var isReset: Bool { wasReset.withLockedValue { $0 } }
 
     static func connect(host: String = "127.0.0.1", port: Int) async throws -> ByteConnection {
         let (chunks, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+        let wasReset = NIOLockedValueBox(false)
         let channel = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .channelOption(.allowRemoteHalfClosure, value: true)
             .channelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(ChunkHandler(continuation))
+                    try channel.pipeline.syncOperations.addHandler(ChunkHandler(continuation, wasReset))
                 }
             }
             .connect(host: host, port: port).get()
-        return ByteConnection(channel, chunks)
+        return ByteConnection(channel, chunks, wasReset)
     }
 
     /// Listens on a free port while `body` runs, which gets the port and the connections that come.
@@ -35,8 +43,9 @@ actor ByteConnection {
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     let (chunks, chunkContinuation) = AsyncStream.makeStream(of: [UInt8].self)
-                    try channel.pipeline.syncOperations.addHandler(ChunkHandler(chunkContinuation))
-                    continuation.yield(ByteConnection(channel, chunks))
+                    let wasReset = NIOLockedValueBox(false)
+                    try channel.pipeline.syncOperations.addHandler(ChunkHandler(chunkContinuation, wasReset))
+                    continuation.yield(ByteConnection(channel, chunks, wasReset))
                 }
             }
             .bind(host: "127.0.0.1", port: 0).get()
@@ -88,8 +97,12 @@ private final class ChunkHandler: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 
     private let chunks: AsyncStream<[UInt8]>.Continuation
+    private let wasReset: NIOLockedValueBox<Bool>
 
-    init(_ chunks: AsyncStream<[UInt8]>.Continuation) { self.chunks = chunks }
+    init(_ chunks: AsyncStream<[UInt8]>.Continuation, _ wasReset: NIOLockedValueBox<Bool>) {
+        self.chunks = chunks
+        self.wasReset = wasReset
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         chunks.yield(Array(unwrapInboundIn(data).readableBytesView))
@@ -101,5 +114,8 @@ private final class ChunkHandler: ChannelInboundHandler {
 
     func channelInactive(context: ChannelHandlerContext) { chunks.finish() }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if (error as? IOError)?.errnoCode == ECONNRESET { wasReset.withLockedValue { $0 = true } }
+        context.close(promise: nil)
+    }
 }

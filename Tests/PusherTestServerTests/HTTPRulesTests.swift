@@ -1,0 +1,97 @@
+import TestSupport
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("HTTP on the server's sockets", .timeLimit(.minutes(5)))
+struct HTTPRulesTests {
+    private static let upgrade =
+        "GET /app/app-key?protocol=7 HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"
+
+    @Test("a request that asks for a protocol which nobody here speaks is answered, and the connection ended")
+    func otherUpgrade() async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await ByteConnection.connect(port: server.port)
+            client.write(
+                "GET /nothing HTTP/1.1\r\nHost: a\r\nConnection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\n\r\n"
+            )
+            let head = await client.readHead()
+            #expect(head.first == "HTTP/1.1 404 Not Found")
+            #expect(head.contains("Connection: close"))
+            _ = await client.readToEnd()
+        }
+    }
+
+    @Test("the answer to a HEAD has no body, nor has one of a status without, and the next one follows at once")
+    func bodies() async throws {
+        try await PusherTestServer.withServer { server in
+            server.failAuthorizations(1, with: .status(204, body: "none"))
+            let client = try await ByteConnection.connect(port: server.port)
+            client.write("HEAD /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+            let head = await client.readHead()
+            #expect(head.first == "HTTP/1.1 404 Not Found")
+            #expect(head.contains { $0.hasPrefix("Content-Length: ") && $0 != "Content-Length: 0" })
+            client.write("POST /pusher/auth HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+            let empty = await client.readHead()
+            #expect(empty.first == "HTTP/1.1 204 No Content")
+            #expect(!empty.contains { $0.hasPrefix("Content-Length") })
+            client.write("GET /nothing HTTP/1.1\r\nHost: a\r\n\r\n")
+            #expect(await client.readHead().first == "HTTP/1.1 404 Not Found")
+            client.close()
+        }
+    }
+
+    @Test(
+        "an upgrade without the version of WebSocket, or with a key that is none, is refused",
+        arguments: [
+            ("Sec-WebSocket-Version: 13\r\n", "400 Bad Request"),
+            ("Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: a2V5\r\n", "400 Bad Request"),
+            ("Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", "426 Upgrade Required"),
+            ("Sec-WebSocket-Version: 8\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n", "426 Upgrade Required"),
+        ]
+    )
+    func upgrades(fields: String, status: String) async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await ByteConnection.connect(port: server.port)
+            client.write(Self.upgrade + fields + "\r\n")
+            let head = await client.readHead()
+            #expect(head.first == "HTTP/1.1 \(status)")
+            #expect(head.contains("Sec-WebSocket-Version: 13") == status.hasPrefix("426"))
+            _ = await client.readToEnd()
+            #expect(server.connections.isEmpty)
+        }
+    }
+
+    @Test(
+        "a close frame with a code that is not for one, or a reason that is no text, is a violation",
+        arguments: [
+            ([0x03, 0xED], 1002), ([0x03, 0xEE], 1002), ([0x03, 0xE7], 1002), ([0xFF, 0xFF], 1002),
+            ([0x03, 0xE8, 0xFF], 1007),
+        ] as [([UInt8], Int)]
+    )
+    func closes(payload: [UInt8], code: Int) async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await ByteConnection.connect(port: server.port)
+            let fields = "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+            client.write(Self.upgrade + fields)
+            _ = await client.readHead()
+            // Masked with zeros.
+            client.write([0x88, 0x80 | UInt8(payload.count), 0, 0, 0, 0] + payload)
+            let record = try await server.nextRecord(timeout: .patience) {
+                if case .closeSent = $0.event { true } else { false }
+            }
+            guard case .closeSent(code, _) = record.event else {
+                Issue.record("\(record)")
+                return
+            }
+            client.close()
+        }
+    }
+
+    @Test("a plus is a space in forms and queries, and itself in paths")
+    func plus() {
+        #expect(PercentEncoding.decode("a+b%2Bc") == "a+b+c")
+        #expect(Form("user=a+b%2Bc")["user"] == "a b+c")
+        #expect(ServerBrain.applicationKey(inPath: "/app/a+b") == "a+b")
+    }
+}
