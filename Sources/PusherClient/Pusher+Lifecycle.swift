@@ -52,8 +52,9 @@ extension Pusher {
     /// - Parameters:
     ///   - endpoint: The server.
     ///   - key: The app key there. Default: the one that is used now, also on the way back.
-    ///   - authMethod: What ``PusherClientOptions/authMethod`` becomes. Default: what it is.
-    ///   - userAuthMethod: What ``PusherClientOptions/userAuthMethod`` becomes. Default: what it is.
+    ///   - authMethod: What ``PusherClientOptions/authMethod`` becomes, for all clients that were made with the same
+    ///     options object: give each its own, where they go over one by one. Default: what it is.
+    ///   - userAuthMethod: What ``PusherClientOptions/userAuthMethod`` becomes, likewise. Default: what it is.
     /// - Throws: ``PusherClientError`` where the endpoint or the key cannot be used; nothing has changed then.
     public func switchTo(
         endpoint: PusherEndpoint,

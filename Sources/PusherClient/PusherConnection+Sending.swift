@@ -5,8 +5,8 @@ extension PusherConnection {
     /// Sends a message of your own: for a server that knows more than the protocol. A client event is better sent with
     /// ``PusherChannel/trigger(eventName:data:)``.
     ///
-    /// The client does not follow what the message brings about: one that subscribes to a channel gives you no channel
-    /// object, and is not sent again after a loss. What cannot be sent is reported to the delegate and by
+    /// The client does not follow what the message brings about, and ends a subscription that it did not ask for: use
+    /// `subscribe`. What cannot be sent is reported to the delegate and by
     /// ``Pusher/errors``; without a connection, that is everything.
     ///
     /// - Parameters:

@@ -29,8 +29,8 @@ public import Foundation
     ///   - channelName: The channel.
     ///   - data: The data as it came, encrypted. Why it cannot be read, ``Pusher/errors`` and the log say.
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?)
-    /// The server reported an error, the connection or the sign-in failed, a client event could not be sent, or the
-    /// options or a name cannot be used.
+    /// Something went wrong: all that ``Pusher/errors`` has, but for subscriptions that fail and events that cannot be
+    /// decrypted, which have methods of their own.
     func receivedError(error: PusherError)
 }
 

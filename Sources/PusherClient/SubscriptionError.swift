@@ -35,7 +35,7 @@ public struct SubscriptionError: Error, Sendable {
     public var message: String
     /// The HTTP status of the authorization endpoint's answer, where there was one.
     public var httpStatus: Int?
-    /// The body of that answer, where it was a refusal; cut to 10,000 characters.
+    /// The body of that answer, where it was a refusal; cut to 10,000 bytes.
     public var body: String?
     /// The code, or status, that the server gave when it refused.
     public var serverCode: Int?

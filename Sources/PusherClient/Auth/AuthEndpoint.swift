@@ -19,8 +19,12 @@ public struct AuthEndpoint: Sendable {
     }
 
     /// Gives header fields for a request. Asked before each one, a retry included, and may wait for a fresh token.
+    ///
+    /// What it throws ends the authorization, as its cause. To be asked again where another try can help, throw an
+    /// ``AuthorizationError`` whose ``AuthorizationError/recovery-swift.property`` says so.
     public typealias HeadersProvider = @Sendable (Request) async throws -> [String: String]
-    /// Gives parameters for a request. Asked before each one, a retry included.
+    /// Gives parameters for a request. Asked before each one, a retry included; what it throws ends the authorization,
+    /// as with a ``HeadersProvider``.
     public typealias ParametersProvider = @Sendable (Request) async throws -> Parameters
 
     /// The address: an `http` or `https` URL.

@@ -45,8 +45,8 @@ extension PusherChannel {
         DecodedEventSequence(base: events(named: eventName), decoder: decoder, engine: engine)
     }
 
-    /// Says when the channel is subscribed again after a loss, and how long it was away, so that what was missed can be
-    /// fetched.
+    /// Says when the channel is subscribed again after it was not, and how long it was away, so that what was missed can
+    /// be fetched: after a loss, and after whatever else ``onResubscribed`` names.
     public var resubscriptions: EventSequence<Resubscription> { makeSequence(of: \.resubscriptions) }
 
     /// Says when the cache of a cache channel is empty: the current state has to be fetched from elsewhere.

@@ -100,8 +100,10 @@ public class PusherChannel: @unchecked Sendable {
         set { replace(\.onDecryptionFailure, with: newValue) }
     }
 
-    /// Called on the callback queue when the channel is subscribed again after a loss: what happened meanwhile was not
-    /// delivered, and may have to be fetched.
+    /// Called on the callback queue when the channel is subscribed again after it was not: what happened meanwhile was
+    /// not delivered, and may have to be fetched. That is so after a loss, and after ``Pusher/disconnect()`` and
+    /// ``Pusher/connect()``, ``Pusher/reconnectNow()``, ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` or
+    /// ``resubscribe()``, which must therefore not be called from here.
     public var onResubscribed: (@Sendable (Resubscription) -> Void)? {
         get { listeners.withLockedValue { $0.onResubscribed } }
         set { replace(\.onResubscribed, with: newValue) }
@@ -162,7 +164,8 @@ public class PusherChannel: @unchecked Sendable {
     /// members of a presence channel, or the cached event of a cache channel, once more. Returns at once;
     /// ``subscribed()`` waits for the outcome.
     ///
-    /// Bindings and sequences stay, and so do client events that wait. Where the subscription is under way already, or
+    /// Bindings and sequences stay, and so do triggered client events that wait; a `send` that waits throws an error of
+    /// code ``PusherClientError/Code/notSubscribed``. Where the subscription is under way already, or
     /// there is no connection, nothing more has to be done, and nothing is; nor on a channel that was unsubscribed.
     public func resubscribe() {
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
@@ -229,7 +232,7 @@ extension PusherChannel: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// A channel is subscribed again after the connection was lost.
+/// A channel is subscribed again after it was not: after a loss, or because the application wanted it so.
 public struct Resubscription: Hashable, Sendable {
     /// The channel.
     public let channelName: String
