@@ -129,8 +129,12 @@ final class WireLedger: Sendable {
     /// The application asks for a connection, now.
     func called() { state.withLockedValue { $0.pacing.called() } }
 
-    /// The retry policy has decided.
-    func decided(_ delay: Duration) { state.withLockedValue { $0.pacing.decided(now() + delay) } }
+    /// The retry policy has decided, that of a client which may be one of the past.
+    func decided(_ delay: Duration, by client: Int) {
+        state.withLockedValue { state in
+            if state.client == client { state.pacing.decided(now() + delay) }
+        }
+    }
 
     /// Time has passed that timers do not know of: what is not answered may have been given up.
     func suspended() { state.withLockedValue { $0.subscriptions.forgetUnanswered(loop.now) } }

@@ -80,7 +80,7 @@ final class SimulatedWorld {
         let transport = network.makeTransport()
         let pusher = Pusher(
             key: server.server.options.application.key,
-            options: clientOptions(),
+            options: clientOptions(of: transport.client),
             environment: .init(
                 eventLoop: ClientEventLoop(loop),
                 transport: transport,
@@ -92,7 +92,7 @@ final class SimulatedWorld {
         application.use(pusher, number: transport.client)
     }
 
-    private func clientOptions() -> PusherClientOptions {
+    private func clientOptions(of client: Int) -> PusherClientOptions {
         let retryPolicy: any RetryPolicy =
             switch settings.retryPolicy {
             case .default: .exponential
@@ -110,7 +110,7 @@ final class SimulatedWorld {
             userAuthMethod: .endpoint(
                 AuthEndpoint("http://server.test/pusher/user-auth", parameters: ["user_id": "me"])
             ),
-            retryPolicy: WatchedRetryPolicy(policy: retryPolicy) { ledger.decided($0) },
+            retryPolicy: WatchedRetryPolicy(policy: retryPolicy) { ledger.decided($0, by: client) },
             proxy: .direct,
             limits: .init(
                 authorizationsAtOnce: settings.authorizationsAtOnce,
