@@ -77,8 +77,9 @@ extension Pusher {
     ///
     /// - Returns: The user.
     /// - Throws: ``PusherClientError`` where the user cannot be authorized, the server refuses the sign-in or does not
-    ///   answer in ``PusherClientOptions/Timeouts-swift.struct/signIn``, ``signOut()`` is called, or the connection ends for good otherwise than
-    ///   by ``disconnect()``; `CancellationError` where the task is cancelled, which leaves the sign-in as it is.
+    ///   answer in ``PusherClientOptions/Timeouts-swift.struct/signIn``, ``signOut()`` is called, or the connection ends
+    ///   for good otherwise than by ``disconnect()``; `CancellationError` where the task is cancelled, which leaves the
+    ///   sign-in as it is.
     @discardableResult
     public func signedIn() async throws -> PusherUser {
         _ = try await engine.wait { machine, waiter, now, effects in

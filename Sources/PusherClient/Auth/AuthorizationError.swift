@@ -51,7 +51,8 @@ public struct AuthorizationError: Error, Sendable {
     /// The URL that was asked, without its query.
     public var url: String?
     /// The header fields of the answer, but for those whose name says that they may carry credentials: cookies, tokens,
-    /// keys, the places of redirects and the like.
+    /// keys, the places of redirects and the like. The first 64, without those whose name has more than 200 bytes, each
+    /// value cut to 1,000 bytes.
     public var httpHeaders: [String: String]
     /// The body of a refusal, cut to 10,000 bytes; nil for answers of 2xx, which may hold signatures.
     public var body: String?

@@ -165,8 +165,8 @@ public class PusherChannel: @unchecked Sendable {
     /// ``subscribed()`` waits for the outcome.
     ///
     /// Bindings and sequences stay, and so do triggered client events that wait; a `send` that waits throws an error of
-    /// code ``PusherClientError/Code/notSubscribed``. Where the subscription is under way already, or
-    /// there is no connection, nothing more has to be done, and nothing is; nor on a channel that was unsubscribed.
+    /// code ``PusherClientError/Code/notSubscribed``. Where the subscription is under way already, or there is no
+    /// connection, nothing more has to be done, and nothing is; nor on a channel that was unsubscribed.
     public func resubscribe() {
         engine.step { [name, id] state, now in state.machine.resubscribe(name, id, now: now, into: &state.pending) }
     }

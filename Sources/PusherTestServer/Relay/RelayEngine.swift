@@ -245,6 +245,6 @@ extension Channel {
     /// Has closing it end the connection by RST: with a linger time of zero the system sends it in place of FIN. Takes
     /// effect at once on the event loop.
     fileprivate func willReset() {
-        (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0)).whenFailure { _ in }
+        _ = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
     }
 }
