@@ -16,7 +16,8 @@ package struct TimerRules {
             case .connecting: ([.attempt], [.attempt, .unavailable], false, "connecting")
             case .connected:
                 (
-                    [], [.activity, .pong, .subscription, .authorization, .signIn, .clientEvents], true, "connected"
+                    [], [.activity, .pong, .subscription, .authorization, .signIn, .ownChannel, .clientEvents], true,
+                    "connected"
                 )
             case .asking: ([], [.unavailable], false, "asking")
             case .waiting: ([.retry], [.retry, .unavailable], false, "waiting")

@@ -133,12 +133,11 @@ extension ClientStateMachine {
         if message.isClientEventRejection {
             return clientEventRejected(message, named: envelope.channel, into: &effects)
         }
+        if let own = ownChannelAtFault(message, named: envelope.channel) {
+            return ownChannelFailed(own, message, named: envelope.channel, into: &effects)
+        }
         if isAboutSignIn(message, named: envelope.channel) {
             return failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
-        }
-        if isAboutOwnChannel(message, named: envelope.channel) {
-            signIn.subscribedChannel = nil
-            return effects.append(.report(message.clientError()))
         }
         let name = channelAtFault(message, named: envelope.channel)
         if let name, message.isExistingSubscription, subscriptions[name]?.isPending == true {
@@ -163,15 +162,7 @@ extension ClientStateMachine {
         if message.channelNamed(where: { subscriptions[$0] != nil }) != nil { return false }
         if message.concernsSignIn { return true }
         return message.code != 4200 && !message.isMissingSubscription && !message.isExistingSubscription
-            && !subscriptions.values.contains(where: \.isPending)
-    }
-
-    /// The user's own channel is refused without a name too. It may be called by its text, in which "#" is no letter.
-    private func isAboutOwnChannel(_ message: ServerErrorMessage, named name: String?) -> Bool {
-        guard name == nil, let own = signIn.subscribedChannel, !message.isMissingSubscription,
-            !message.isExistingSubscription
-        else { return false }
-        return message.channelNamed { "#\($0)" == own } != nil
+            && !subscriptions.values.contains(where: \.isPending) && signIn.awaitedOwnChannel == nil
     }
 
     /// The pending subscription that an error is about (protocol clause 6.2): the one it names in its envelope, the one
@@ -187,8 +178,9 @@ extension ClientStateMachine {
         return onlyPending
     }
 
-    /// The only subscription that is pending; nil where there are none or several.
+    /// The only subscription that is pending; nil where there are none or several, the user's own channel among them.
     private var onlyPending: String? {
+        guard signIn.awaitedOwnChannel == nil else { return nil }
         var only: String?
         for subscription in subscriptions.values where subscription.isPending {
             guard only == nil else { return nil }

@@ -113,13 +113,6 @@ extension ClientStateMachine {
         retryNameless(now: now, into: &effects)
     }
 
-    /// Does nothing where it was asked for, and not refused.
-    private mutating func subscribeToOwnChannel(of user: SignedInUser, into effects: inout [Effect]) {
-        guard let session = connection.session, signIn.subscribedChannel != user.channelName else { return }
-        signIn.subscribedChannel = user.channelName
-        effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
-    }
-
     /// Presence channels that failed because nobody was signed in can be subscribed now.
     private mutating func retryNameless(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions where subscription.roster != nil {

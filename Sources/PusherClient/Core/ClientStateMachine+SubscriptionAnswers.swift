@@ -8,9 +8,9 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let name = envelope.channel, !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else {
-            // The answer for the user's own channel among them, which nobody waits for.
-            return ignore()
+        guard let name = envelope.channel else { return ignore() }
+        guard !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else {
+            return ownChannelSucceeded(name, into: &effects)
         }
         if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
             // It was given up while the server made up its mind.
@@ -64,8 +64,7 @@ extension ClientStateMachine {
         guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
             var report = error.clientError
             if envelope.channel == nil { report.channelName = nil }
-            // The next call of signIn() asks for it again.
-            if envelope.channel == signIn.subscribedChannel { signIn.subscribedChannel = nil }
+            if let name = envelope.channel { ownChannelRefused(name, into: &effects) }
             return effects.append(.report(report))
         }
         failSubscription(name, error, now: now, into: &effects)
@@ -83,6 +82,14 @@ extension ClientStateMachine {
         guard subscription.isWanted else {
             subscriptions[name] = nil
             return
+        }
+        if error.kind == .refused, subscription.ownAuthorization != nil,
+            subscription.ownAuthorization?.socketID == connection.session?.socketID
+        {
+            // What was refused is not what the application has handed over since.
+            subscription.phase = .idle
+            subscriptions[name] = subscription
+            return beginSubscription(to: name, now: now, into: &effects)
         }
         subscription.failed(error)
         statistics.subscriptions.failed += 1

@@ -123,6 +123,8 @@ package struct ClientStateMachine: Hashable, Sendable {
             settle(outcome, now: now, into: &effects)
         case .signIn:
             signInTimedOut(id, now: now, into: &effects)
+        case .ownChannel:
+            ownChannelTimedOut(id, into: &effects)
         case .clientEvents:
             guard clientEvents.timer == id else { return }
             clientEvents.timer = nil

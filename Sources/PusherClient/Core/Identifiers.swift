@@ -60,6 +60,8 @@ package struct TimerID: Hashable, Sendable {
         case authorization
         /// The server does not answer the sign-in.
         case signIn
+        /// The server does not answer the subscription to the user's own channel.
+        case ownChannel
         /// Client events may go out again without passing the server's limit.
         case clientEvents
     }

@@ -83,6 +83,14 @@ struct ServerErrorMessage {
         return longest
     }
 
+    /// Whether the name of a user's own channel stands in the message. It may have any byte in it, for the user's id
+    /// has.
+    func hasName(_ name: String) -> Bool {
+        guard let range = message.range(of: name, options: .literal) else { return false }
+        guard let next = message.utf8[range.upperBound...].first else { return true }
+        return !Self.isNameByte(next) || Self.isPunctuation(next)
+    }
+
     private static func isPunctuation(_ byte: UInt8) -> Bool {
         byte == UInt8(ascii: ".") || byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
     }

@@ -35,9 +35,18 @@ package struct SignInStateMachine: Hashable, Sendable {
         case failed(PusherClientError)
     }
 
+    /// A channel on which the server sends a user's own events.
+    package enum OwnChannel: Hashable, Sendable {
+        case asked(timer: TimerID)
+        /// Not answered in time, or not awaited any more: the answer may still come.
+        case overdue
+        case subscribed
+    }
+
     package internal(set) var phase = Phase.unwanted
-    /// The user's own channel that was subscribed on this connection: it stays so when the user signs out.
-    var subscribedChannel: String?
+    /// Those that were asked for on this connection, and not refused: they stay so when the user signs out. One at the
+    /// most is awaited, the last.
+    package internal(set) var ownChannels: [String: OwnChannel] = [:]
     /// Who was last asked to be signed in on this connection; nil where nobody was since ``signedOut()``.
     var askedFor: String?
     /// True where the server may still answer a sign-in of before ``signedOut()``.
@@ -70,6 +79,12 @@ package struct SignInStateMachine: Hashable, Sendable {
         if case .signingIn = phase { true } else { false }
     }
 
+    /// The own channel whose subscription the server has still to answer.
+    package var awaitedOwnChannel: (name: String, timer: TimerID)? {
+        for (name, own) in ownChannels { if case .asked(let timer) = own { return (name, timer) } }
+        return nil
+    }
+
     /// Whether a success can be that of what is wanted, and not that of what was before a sign-out.
     func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || askedFor == user.id }
 
@@ -77,7 +92,7 @@ package struct SignInStateMachine: Hashable, Sendable {
     mutating func signedOut() {
         let old = self
         self = SignInStateMachine()
-        subscribedChannel = old.subscribedChannel
+        ownChannels = old.ownChannels
         isAnswerGivenUp = old.isAnswerGivenUp || old.askedFor != nil && old.user == nil
     }
 
@@ -110,8 +125,9 @@ package struct SignInStateMachine: Hashable, Sendable {
     /// The connection is gone.
     package mutating func connectionLost(into effects: inout [Effect]) {
         if case .signingIn(let timer) = phase { effects.append(.cancel(timer)) }
+        if let awaited = awaitedOwnChannel { effects.append(.cancel(awaited.timer)) }
         if isWanted { phase = .waiting }
-        subscribedChannel = nil
+        ownChannels = [:]
         askedFor = nil
         isAnswerGivenUp = false
         online = []

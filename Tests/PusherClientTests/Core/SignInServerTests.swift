@@ -77,6 +77,91 @@ struct SignInServerTests {
         #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
     }
 
+    @Test("A user's own channel whose subscription nobody answers is told of, and asked for by the next call")
+    func ownChannelUnanswered() {
+        var client = signedIn()
+        #expect(client.advance(by: .milliseconds(9_999)).told == [])
+        #expect(client.advance(by: .milliseconds(1)).told == ["report subscriptionTimedOut of #server-to-user-u"])
+        #expect(client.received(.message("#server-to-user-u")) == ["user message"])
+        #expect(client.signIn() == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u"])
+        // It has what it is asked for.
+        let refusal = Envelope.error(nil, "Existing subscription to channel #server-to-user-u")
+        #expect(client.received(refusal) == ["stop ownChannel"])
+        #expect(client.received(refusal).told == ["report serverError"])
+        #expect(client.signIn() == [])
+    }
+
+    @Test("Nobody is told of the own channel of a user who has signed out, and the next sign-in asks for it")
+    func ownChannelGivenUp() {
+        var client = signedIn()
+        client.signOut()
+        #expect(client.advance(by: .seconds(10)).told == [])
+        client.signIn()
+        client.authorized(nil)
+        #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
+        client.signOut()
+        client.signIn()
+        client.authorized(nil, authorization(of: "other"))
+        let transcript = client.received(.signedIn("other"))
+        #expect(transcript.wire == ["send 1 subscribe #server-to-user-other"])
+        // That of the user before is not awaited any more; what comes of it is known all the same.
+        #expect(client.received(.success("#server-to-user-u")) == [])
+        #expect(client.received(.success("#server-to-user-other")) == ["stop ownChannel"])
+        client.signOut()
+        client.signIn()
+        client.authorized(nil)
+        #expect(client.received(.signedIn("u")).wire == [])
+    }
+
+    @Test("An own channel that is answered late is subscribed, and one that is refused late costs no other channel")
+    func ownChannelAnsweredLate() {
+        var client = signedIn()
+        client.advance(by: .seconds(10))
+        #expect(client.received(.success("#server-to-user-u")) == [])
+        #expect(client.signIn() == [])
+        client = signedIn()
+        client.advance(by: .seconds(10))
+        client.subscribe("a")
+        let refusal = Envelope.error(nil, "Invalid channel name: #server-to-user-u.")
+        #expect(client.received(refusal).told == ["report serverError"])
+        #expect(client.machine.subscriptions["a"]?.isPending == true)
+        #expect(client.signIn().wire == ["send 1 subscribe #server-to-user-u"])
+    }
+
+    @Test("A refusal that names nothing is the user's own channel's where that alone is pending, and else nobody's")
+    func ownChannelRefusedNamelessly() {
+        var client = signedIn()
+        let refusal = Envelope.error(4009, "Connection is unauthorized")
+        #expect(client.received(refusal) == ["stop ownChannel", "report serverError 4009"])
+        client.signIn()
+        client.subscribe("a")
+        #expect(client.received(refusal).acts == ["report serverError 4009"])
+        #expect(client.machine.subscriptions["a"]?.isPending == true)
+        #expect(client.machine.signIn.awaitedOwnChannel != nil)
+    }
+
+    @Test("A refusal of the own channel is none of the sign-in that follows")
+    func ownChannelRefusedWhileSigningIn() {
+        var client = signedIn()
+        client.signOut()
+        client.signIn()
+        client.authorized(nil)
+        let refusal = Envelope.error(nil, "Invalid channel name: #server-to-user-u.")
+        #expect(client.received(refusal) == ["stop ownChannel", "report serverError"])
+        #expect(client.machine.signIn.isAwaitingServer)
+        #expect(client.received(.signedIn("u")).wire == ["send 1 subscribe #server-to-user-u"])
+    }
+
+    @Test("A channel whose name is that of the own channel but for its sign is another one")
+    func channelLikeOwn() {
+        var client = signedIn()
+        client.subscribe("server-to-user-u")
+        client.subscribe("a")
+        let refusal = Envelope.error(nil, "Invalid channel name: server-to-user-u.")
+        #expect(client.received(refusal).acts.words.contains { $0.contains("failed server-to-user-u") })
+        #expect(client.machine.signIn.awaitedOwnChannel != nil)
+    }
+
     // MARK: Refusals
 
     @Test(
@@ -182,7 +267,7 @@ struct SignInServerTests {
     func userChannel() {
         var client = signedIn()
         #expect(client.subscribe("#server-to-user-u").told == ["failed #server-to-user-u invalidChannelName"])
-        #expect(client.received(.success("#server-to-user-u")) == [])
+        #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
         #expect(client.unsubscribe("#server-to-user-u").wire == [])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         // One that is too late to be of use is not answered either.

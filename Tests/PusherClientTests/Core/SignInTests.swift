@@ -33,14 +33,17 @@ struct SignInTests {
     @Test("The user is authorized, signed in, and gets a channel of their own")
     func steps() {
         var client = CoreClient.connected()
-        #expect(client.signIn() == ["set authorization 10s", "authorize the user for 1.1"])
+        #expect(client.signIn() == ["authorize the user for 1.1", "set authorization 10s"])
         let transcript = client.authorized(nil)
         #expect(transcript == ["stop authorization", "set signIn 10s", "send 1 signin"])
         #expect(transcript.sent == [.signIn(auth: "key:1.1", userData: #"{"id":"u"}"#)])
         #expect(
-            client.received(.signedIn("u")) == ["stop signIn", "send 1 subscribe #server-to-user-u", "signed in u"]
+            client.received(.signedIn("u")) == [
+                "stop signIn", "set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u",
+            ]
         )
         // The user's channel is none of the application's, and its success no stray one.
+        #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.machine.subscriptions.isEmpty)
         #expect(client.signIn() == [])
@@ -161,7 +164,8 @@ struct SignInTests {
         #expect(
             client.advance(by: .milliseconds(1)).acts == ["sign-in signInTimedOut", "resume 1 failed signInTimedOut"]
         )
-        #expect(client.received(.signedIn("u")) == ["send 1 subscribe #server-to-user-u", "signed in u"])
+        let transcript = client.received(.signedIn("u"))
+        #expect(transcript.acts == ["send 1 subscribe #server-to-user-u", "signed in u"])
     }
 
     @Test("A late success while the next sign-in is being authorized ends that", arguments: [true, false])

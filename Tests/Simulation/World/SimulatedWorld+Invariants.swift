@@ -107,6 +107,10 @@ extension SimulatedWorld {
             machine.signIn.isAwaitingServer == running.contains(.signIn),
             "the sign-in is \(machine.signIn.phase), with the timers \(running)"
         )
+        violations.check(
+            (machine.signIn.awaitedOwnChannel != nil) == running.contains(.ownChannel),
+            "the users' own channels are \(machine.signIn.ownChannels), with the timers \(running)"
+        )
         violations.check(machine.signIn.phase != .waiting, "nothing is done for the sign-in")
         let authorizations = machine.authorizations.jobs.count
         violations.check(

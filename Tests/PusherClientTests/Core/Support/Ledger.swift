@@ -39,7 +39,12 @@ struct Ledger {
         channels.connectionEnded()
     }
 
-    mutating func fired(_ timer: TimerID) { timers[timer] = nil }
+    mutating func fired(_ timer: TimerID) {
+        timers[timer] = nil
+        // It is not awaited any more, and may be asked for again.
+        guard timer.purpose == .ownChannel else { return }
+        unanswered = unanswered.filter { !$0.hasPrefix(ChannelName.serverToUserPrefix) }
+    }
 
     mutating func answered(_ channel: String) { unanswered.remove(channel) }
 
@@ -78,7 +83,7 @@ struct Ledger {
             check(timers[id] == nil && delay >= .zero, "timer \(id.purpose) is set twice, or for \(delay)")
             timers[id] = loopTime + delay
         case .cancel(let id):
-            timers[id] = nil
+            fired(id)
         case .askRetryPolicy(let id, let context):
             questions.append(id)
             lastContext = context
@@ -135,7 +140,7 @@ struct Ledger {
             let count = authorizations.count
             check(count == 0, "\(count) authorizations go on without a connection")
         }
-        let authorizationCount = authorizations.count
+        let authorizationCount = authorizations.count { $0.value.subject != .user }
         check(
             authorizationCount <= max(machine.configuration.authorizationsAtOnce, 1),
             "too many authorizations at once"
