@@ -35,7 +35,8 @@ public final class Pusher: Sendable {
         let requester = AsyncHTTPRequester(
             tls: options.tls,
             proxies: proxies,
-            maximumConnections: options.limits.authorizationsAtOnce
+            // One more, for the user's.
+            maximumConnections: min(max(options.limits.authorizationsAtOnce, 1), .max - 1) + 1
         )
         self.init(
             key: key,

@@ -1,3 +1,4 @@
+import Dispatch
 public import Foundation
 
 /// Why an authorization of a channel, or of the user, could not be had.
@@ -58,8 +59,14 @@ public struct AuthorizationError: Error, Sendable {
     public var body: String?
     /// Whether asking again can help. Default: no.
     public var recovery: Recovery
-    /// The error underneath.
-    public var cause: (any Error)?
+    /// The error underneath. While a channel, or the sign-in, has failed because of it, the client keeps it, and with
+    /// it whatever it refers to.
+    public var cause: (any Error)? {
+        get { foreign?.error }
+        set { foreign = newValue.map(ForeignError.init) }
+    }
+
+    private var foreign: ForeignError?
 
     /// Makes an error.
     public init(
@@ -109,4 +116,17 @@ extension AuthorizationError: LocalizedError, CustomStringConvertible {
     public var description: String { "\(kind): \(message)" + (httpStatus.map { " (HTTP status \($0))" } ?? "") }
     /// The message: what `localizedDescription` gives.
     public var errorDescription: String? { message }
+}
+
+/// An error that user code may have made. What it refers to may call the client when it goes, and the client may let go
+/// of it under a lock: so it goes somewhere else.
+private final class ForeignError: Sendable {
+    let error: any Error
+
+    init(_ error: any Error) { self.error = error }
+
+    deinit {
+        let error = error
+        DispatchQueue.global().async { withExtendedLifetime(error) {} }
+    }
 }

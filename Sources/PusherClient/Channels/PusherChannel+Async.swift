@@ -18,8 +18,8 @@ extension PusherChannel {
     @discardableResult
     public func subscribed() async throws -> PusherChannel {
         if let fault { throw fault }
-        _ = try await engine.wait { [name, id] machine, waiter, _, effects in
-            machine.awaitSubscription(waiter, to: name, id, into: &effects)
+        _ = try await engine.wait(subscribing: name) { [name, id] machine, waiter, now, effects in
+            machine.awaitSubscription(waiter, to: name, id, now: now, into: &effects)
         }
         return self
     }

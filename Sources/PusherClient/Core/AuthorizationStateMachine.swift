@@ -10,14 +10,15 @@ package struct AuthorizationTry: Hashable, Sendable {
     }
 }
 
-/// All authorizations that are wanted: as many at once as allowed, each with a time limit, retried where that can help.
+/// All authorizations that are wanted: as many of channels at once as allowed, and the user's; each with a time limit, retried where that can help.
 ///
 /// They are tied to the connection they were begun for: when it ends, ``cancelAll(into:)`` ends them too.
 package struct AuthorizationStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// As many as allowed are being asked already.
         case queued
-        case asking(timer: TimerID)
+        /// Handed over. The time runs from when it is begun, until when the timer is nil.
+        case asking(timer: TimerID?)
         /// The retry policy is being asked.
         case deciding(RetryQuestionID, AuthorizationError)
         case pausing(timer: TimerID)
@@ -31,6 +32,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         package var hasAskedOnceMore = false
         package var since: Instant
 
+        var isUser: Bool { question.subject == .user }
         /// The tries that the limit is for.
         var countedTries: Int { hasAskedOnceMore ? number - 1 : number }
     }
@@ -47,6 +49,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     /// Those that are queued, in order, from `head` on; some may have been cancelled since.
     private var queue: [AuthorizationID] = []
     private var head = 0
+    /// How many channels' are being asked for.
     private var asking = 0
     private var timers: [TimerID: AuthorizationID] = [:]
     private var questions: [RetryQuestionID: AuthorizationID] = [:]
@@ -66,7 +69,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         let id = AuthorizationID(rawValue: nextSerial())
         jobs[id] = Job(question: question, maximumTries: maximumTries, since: now)
         statistics.begun += 1
-        queue.append(id)
+        enqueue(id, into: &effects)
         askNext(configuration, into: &effects)
         return id
     }
@@ -86,11 +89,26 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         while asking < max(configuration.authorizationsAtOnce, 1), head < queue.count {
             let id = queue[head]
             head += 1
-            if jobs[id]?.phase == .queued { ask(id, configuration, into: &effects) }
+            if jobs[id]?.phase == .queued { ask(id, into: &effects) }
         }
-        if head == queue.count {
-            queue.removeAll(keepingCapacity: true)
+        // What is in front was asked for. It goes when it is more than what is left, so that each is moved once or twice.
+        if head > queue.count / 2 {
+            queue.removeFirst(head)
             head = 0
+        }
+    }
+
+    /// Authorizers are being asked: each has so much time.
+    package mutating func began(
+        _ tries: [AuthorizationTry],
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) {
+        for begun in tries where jobs[begun.id]?.phase == .asking(timer: nil) {
+            guard jobs[begun.id]?.number == begun.number else { continue }
+            let timer = makeTimer(of: begun.id)
+            jobs[begun.id]?.phase = .asking(timer: timer)
+            effects.append(.schedule(timer, after: configuration.timeouts.authorization))
         }
     }
 
@@ -104,8 +122,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         guard case .asking(let timer)? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number else {
             return nil
         }
-        timers[timer] = nil
-        effects.append(.cancel(timer))
+        stop(timer, into: &effects)
         return settle(answered.id, result, configuration, now: now, into: &effects)
     }
 
@@ -126,7 +143,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             )
             return settle(id, .failure(error), configuration, now: now, into: &effects)
         case .pausing:
-            enqueue(id)
+            enqueue(id, into: &effects)
             askNext(configuration, into: &effects)
             return nil
         case .queued, .deciding:
@@ -153,19 +170,13 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 
     // MARK: One authorization
 
-    private mutating func ask(
-        _ id: AuthorizationID,
-        _ configuration: CoreConfiguration,
-        into effects: inout [Effect]
-    ) {
+    private mutating func ask(_ id: AuthorizationID, into effects: inout [Effect]) {
         guard var job = jobs[id] else { return }
         job.number += 1
-        let timer = makeTimer(of: id)
-        job.phase = .asking(timer: timer)
+        job.phase = .asking(timer: nil)
         jobs[id] = job
-        asking += 1
+        if !job.isUser { asking += 1 }
         statistics.tries += 1
-        effects.append(.schedule(timer, after: configuration.timeouts.authorization))
         effects.append(.authorize(AuthorizationTry(id, number: job.number), job.question))
     }
 
@@ -177,7 +188,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) -> Outcome? {
-        asking -= 1
+        if jobs[id]?.isUser == false { asking -= 1 }
         guard var job = jobs[id], case .failure(let error) = result else {
             return finish(id, result, configuration, now: now, into: &effects)
         }
@@ -185,7 +196,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         case .askOnceMore where !job.hasAskedOnceMore:
             job.hasAskedOnceMore = true
             jobs[id] = job
-            enqueue(id)
+            enqueue(id, into: &effects)
             askNext(configuration, into: &effects)
             return nil
         case .retry where job.countedTries < job.maximumTries:
@@ -207,9 +218,10 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         }
     }
 
-    private mutating func enqueue(_ id: AuthorizationID) {
+    /// The user does not wait for thousands of channels, some of which may wait for the user.
+    private mutating func enqueue(_ id: AuthorizationID, into effects: inout [Effect]) {
         jobs[id]?.phase = .queued
-        queue.append(id)
+        if jobs[id]?.isUser == true { ask(id, into: &effects) } else { queue.append(id) }
     }
 
     private mutating func finish(
@@ -238,16 +250,20 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         case .queued:
             break
         case .asking(let timer):
-            asking -= 1
-            timers[timer] = nil
-            effects.append(.cancel(timer))
+            if !job.isUser { asking -= 1 }
+            stop(timer, into: &effects)
             effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
         case .deciding(let question, _):
             questions[question] = nil
         case .pausing(let timer):
-            timers[timer] = nil
-            effects.append(.cancel(timer))
+            stop(timer, into: &effects)
         }
+    }
+
+    private mutating func stop(_ timer: TimerID?, into effects: inout [Effect]) {
+        guard let timer else { return }
+        timers[timer] = nil
+        effects.append(.cancel(timer))
     }
 
     private mutating func makeTimer(of id: AuthorizationID) -> TimerID {

@@ -3,6 +3,12 @@ import PusherProtocol
 
 /// Authorizations: asked for when a connection stands, checked when they come, and used on that connection only.
 extension ClientStateMachine {
+    /// Authorizers are being asked, for those that the machine has handed over: some wait until others have come to
+    /// their end.
+    package mutating func authorizationsBegan(_ tries: [AuthorizationTry], into effects: inout [Effect]) {
+        authorizations.began(tries, configuration, into: &effects)
+    }
+
     /// An authorizer answered.
     package mutating func authorized(
         _ answered: AuthorizationTry,

@@ -23,6 +23,7 @@ extension ClientStateMachine {
     /// Starts to connect where nothing is under way. A wait between attempts goes on: it is not cut short by everybody
     /// who waits for its end.
     private mutating func connectIfIdle(now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
         switch connection.state {
         case .initialized, .disconnecting, .disconnected, .refused: connect(now: now, into: &effects)
         case .connecting, .connected, .asking, .waiting: settleConnectionWaiters(into: &effects)
@@ -40,11 +41,13 @@ extension ClientStateMachine {
         _ waiter: WaiterID,
         to name: String,
         _ id: ChannelID,
+        now: Instant,
         into effects: inout [Effect]
     ) {
         guard !isReleased else {
             return effects.append(.resume(waiter, .failed(Self.released)))
         }
+        catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
             let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) is unsubscribed")
             return effects.append(.resume(waiter, .subscriptionFailed(error)))
@@ -62,15 +65,22 @@ extension ClientStateMachine {
     }
 
     /// The task that waits was cancelled.
-    package mutating func cancelWaiter(_ waiter: WaiterID, into effects: inout [Effect]) {
-        if let index = connectionWaiters.firstIndex(of: waiter) {
+    ///
+    /// - Parameter channelName: The channel whose subscription it waits for; nil where it waits for something else.
+    package mutating func cancelWaiter(
+        _ waiter: WaiterID,
+        subscribing channelName: String? = nil,
+        into effects: inout [Effect]
+    ) {
+        if let channelName {
+            let isWaiting = subscriptions.update(channelName) { $0.cancelWaiter(waiter) } ?? false
+            guard isWaiting else { return }
+        } else if let index = connectionWaiters.firstIndex(of: waiter) {
             connectionWaiters.remove(at: index)
         } else if let index = disconnectionWaiters.firstIndex(of: waiter) {
             disconnectionWaiters.remove(at: index)
         } else if let index = endWaiters.firstIndex(of: waiter) {
             endWaiters.remove(at: index)
-        } else if let (name, index) = subscriptionWaiter(waiter) {
-            subscriptions.update(name) { _ = $0.waiters.remove(at: index) }
         } else if let index = signIn.waiters.firstIndex(of: waiter) {
             signIn.waiters.remove(at: index)
         } else if sendWaiters.removeValue(forKey: waiter) != nil {
@@ -79,13 +89,6 @@ extension ClientStateMachine {
             return
         }
         effects.append(.resume(waiter, .cancelled))
-    }
-
-    private func subscriptionWaiter(_ waiter: WaiterID) -> (name: String, index: Int)? {
-        for subscription in subscriptions.values {
-            if let index = subscription.waiters.firstIndex(of: waiter) { return (subscription.name, index) }
-        }
-        return nil
     }
 
     // MARK: Outcomes

@@ -95,9 +95,9 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return readHeld(now: now)
     }
 
-    /// No key will come.
+    /// No key will come; or there is one, and the server may send events though it has not answered in time.
     package mutating func subscriptionFailed(_ error: SubscriptionError) -> [Step] {
-        phase = .awaitingKey
+        phase = error.kind == .timedOut && key != nil ? .open : .awaitingKey
         isFirstRetried = false
         defer { held = [] }
         return held.map { .fail($0, .noKey(error)) }

@@ -116,7 +116,10 @@ package struct LivenessStateMachine: Hashable, Sendable {
             effects.append(.cancel(timer))
         case .awaitingPong(let timer, let start, let timeout, _):
             effects.append(.cancel(timer))
-            if !wasSuspended { (since, wait) = (start, min(wait, max(.zero, start + timeout - now))) }
+            // One that stood still is begun anew; one that was begun after that is not.
+            if now - start < timeout + Self.lateness {
+                (since, wait) = (start, min(wait, max(.zero, start + timeout - now)))
+            }
         }
         awaitPong(since: since, for: wait, wasSuspended: wasSuspended, now: now, into: &effects)
     }

@@ -95,6 +95,13 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return ids
     }
 
+    /// False where it does not wait, or not any more.
+    package mutating func cancelWaiter(_ waiter: WaiterID) -> Bool {
+        guard let index = waiters.firstIndex(of: waiter) else { return false }
+        waiters.remove(at: index)
+        return true
+    }
+
     /// The application's own authorization, if it is for this connection.
     package mutating func takeOwnAuthorization(socketID: String) -> Authorization? {
         guard let own = ownAuthorization else { return nil }

@@ -13,16 +13,25 @@ struct AuthorizationTasks {
     var isScheduled = false
     private var running: [UInt64: Running] = [:]
     private var taskOf: [AuthorizationTry: UInt64] = [:]
+    private var userTask: UInt64?
     private var serial: UInt64 = 0
     /// Those that were given up before they were begun.
     private var cancelled: Set<AuthorizationTry> = []
 
+    /// How many are asked.
     var count: Int { running.count }
+    /// How many of them for channels.
+    var channelCount: Int { running.count - (userTask == nil ? 0 : 1) }
 
     mutating func add(_ task: Task<Void, Never>, for authorizations: [AuthorizationTry]) {
         serial += 1
         running[serial] = Running(task: task, unanswered: Set(authorizations))
         for authorization in authorizations { taskOf[authorization] = serial }
+    }
+
+    mutating func add(_ task: Task<Void, Never>, forUser authorization: AuthorizationTry) {
+        add(task, for: [authorization])
+        userTask = serial
     }
 
     /// An answer is not wanted any more. A task that nobody waits for is cancelled.
@@ -58,6 +67,7 @@ struct AuthorizationTasks {
         guard let serial = taskOf.removeValue(forKey: authorization) else { return nil }
         running[serial]?.unanswered.remove(authorization)
         guard running[serial]?.unanswered.isEmpty == true else { return nil }
+        if userTask == serial { userTask = nil }
         return running.removeValue(forKey: serial)?.task
     }
 }

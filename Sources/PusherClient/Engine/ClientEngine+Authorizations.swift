@@ -15,7 +15,8 @@ extension ClientEngine {
                 let result = await method.authenticate(socketID: socketID, in: context)
                 self.answer([(authorization, result)])
             }
-            loopState.value.authorizations.add(task, for: [authorization])
+            loopState.value.authorizations.add(task, forUser: authorization)
+            began([authorization])
         }
     }
 
@@ -36,7 +37,8 @@ extension ClientEngine {
         let size = max(method.maximumBatchSize, 1)
         allowBatches(of: size)
         let context = authorizationContext
-        while loopState.value.authorizations.count < max(limits.authorizationsAtOnce, 1),
+        var begun: [AuthorizationTry] = []
+        while loopState.value.authorizations.channelCount < max(limits.authorizationsAtOnce, 1),
             !loopState.value.authorizations.waiting.isEmpty
         {
             let batch = loopState.value.authorizations.takeBatch(of: size)
@@ -46,7 +48,13 @@ extension ClientEngine {
                 self.answer(Array(zip(batch.map(\.id), results)))
             }
             loopState.value.authorizations.add(task, for: batch.map(\.id))
+            begun += batch.map(\.id)
         }
+        if !begun.isEmpty { began(begun) }
+    }
+
+    private func began(_ authorizations: [AuthorizationTry]) {
+        step { state, _ in state.machine.authorizationsBegan(authorizations, into: &state.pending) }
     }
 
     /// The machine's bound is one of channels, and a request may be for many.

@@ -27,6 +27,8 @@ package final class ClientEngine: Sendable {
     struct LoopState {
         var connections: [AttemptID: any TransportConnection] = [:]
         var timers = TimerTable()
+        /// Effects that were left for the next turn of the loop.
+        var unfinished: ArraySlice<Effect> = []
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
         /// The sequences that have new events, and consumers that wait for them.
@@ -186,27 +188,45 @@ package final class ClientEngine: Sendable {
     /// Changes the state in a way that has no effects.
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
-    /// Carries out effects until none is left. Called by whoever has set ``State/isDraining``.
+    /// Carries out effects until none is left, or so many have been that others must have their turn of the loop: user
+    /// code on other threads, or in callbacks, may cause more for as long as it likes. Called by whoever has set
+    /// ``State/isDraining``.
     func drain() {
-        var effects: [Effect] = []
-        repeat {
-            effects.removeAll(keepingCapacity: true)
-            let counts = takeCounts()
-            state.withLockedValue { state in
-                state.counts.add(counts)
-                swap(&effects, &state.pending)
-                guard effects.isEmpty else { return }
-                state.isDraining = false
-                // A client that has nothing to do keeps no memory for effects.
-                state.pending = []
+        var effects = loopState.value.unfinished
+        if !effects.isEmpty { loopState.value.unfinished = [] }
+        var room = Self.effectsInOneTurn
+        while room > 0 {
+            if effects.isEmpty {
+                effects = takePending()[...]
+                if effects.isEmpty { break }
             }
-            for effect in effects { run(effect) }
-        } while !effects.isEmpty
+            let turn = effects.prefix(room)
+            for effect in turn { run(effect) }
+            effects.removeFirst(turn.count)
+            room -= turn.count
+        }
+        if room == 0 {
+            loopState.value.unfinished = effects
+            eventLoop.execute { self.drain() }
+        }
         wakeSequences()
         flush()
         #if Metrics
             tellMetrics()
         #endif
+    }
+
+    private static let effectsInOneTurn = 10_000
+
+    /// Nobody carries out effects any more where there are none.
+    private func takePending() -> [Effect] {
+        let counts = takeCounts()
+        return state.withLockedValue { state in
+            state.counts.add(counts)
+            if state.pending.isEmpty { state.isDraining = false }
+            defer { state.pending = [] }
+            return state.pending
+        }
     }
 
     private func flush() {
@@ -226,7 +246,10 @@ package final class ClientEngine: Sendable {
     // MARK: Waiting calls
 
     /// Has the machine begin a wait, and waits for the outcome. Cancellation ends it with `CancellationError`.
+    ///
+    /// - Parameter channelName: The channel whose subscription it waits for; nil where it waits for something else.
     func wait(
+        subscribing channelName: String? = nil,
         _ begin: @Sendable (inout ClientStateMachine, WaiterID, Instant, inout [Effect]) -> Void
     ) async throws -> WaiterOutcome {
         let waiter = state.withLockedValue { $0.machine.makeWaiter() }
@@ -245,7 +268,9 @@ package final class ClientEngine: Sendable {
         } onCancel: {
             // Never in place: what it causes must not run inside whoever cancels.
             eventLoop.execute {
-                self.step { state, _ in state.machine.cancelWaiter(waiter, into: &state.pending) }
+                self.step { state, _ in
+                    state.machine.cancelWaiter(waiter, subscribing: channelName, into: &state.pending)
+                }
             }
         }
         switch outcome {

@@ -19,8 +19,9 @@ extension PusherClientOptions {
         /// them. They are dropped only where so many of the same kind wait, and the last state is always told. Default:
         /// 65,536.
         public var pendingCallbacks: Int
-        /// How many authorizations are asked for at once. Default: 16; a ``BatchAuthorizer`` says for itself how many
-        /// it takes in one request.
+        /// How many requests for authorizations of channels are made at once; the others wait, and their time does not
+        /// run. Default: 16; a ``BatchAuthorizer`` says for itself how many channels it takes in one. That of the user
+        /// never waits, and is one more.
         public var authorizationsAtOnce: Int
         /// How often an authorization is asked for before it has failed, where asking again can help. Default: 3.
         public var authorizationTries: Int

@@ -187,6 +187,32 @@ struct AuthorizationReviewTests {
         #expect(client.machine.authorizations.isEmpty)
     }
 
+    @Test("The user does not wait for channels, the first time nor again, and takes none of their places")
+    func user() {
+        var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }
+        for number in 1...10 { client.subscribe("private-\(number)") }
+        #expect(client.signIn().authorizations == ["authorize the user for 1.1"])
+        let busy = AuthorizationError(.refused, "busy", recovery: .retry(after: .seconds(1)))
+        client.authorized(nil, .failure(busy))
+        client.decide(.zero)
+        #expect(client.advance(by: .seconds(1)).authorizations == ["authorize the user for 1.1 again 2"])
+        #expect(client.authorized("private-1").authorizations == ["authorize private-2 for 1.1"])
+        #expect(client.authorized(nil).authorizations == [])
+    }
+
+    @Test("An authorization that is handed over while another is being refused is sent")
+    func ownAfterRefused() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a", auth: Authorization(auth: "key:1.1/private-a"))
+        let next = Authorization(auth: "key:1.1/private-a", data: "{}")
+        client.subscribe("private-a", auth: next)
+        let transcript = client.received(.refusal("private-a"))
+        #expect(transcript.wire == ["send 1 subscribe private-a"])
+        #expect(transcript.sent == [.subscribe(channel: "private-a", auth: next.auth, channelData: next.data)])
+        // Once.
+        #expect(client.received(.refusal("private-a")).told == ["failed private-a subscriptionRefused 401"])
+    }
+
     @Test("A place that a cancelled authorization leaves is taken")
     func place() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }

@@ -74,7 +74,7 @@ struct AuthorizationTests {
         var client = client(["private-1", "private-2", "private-3"], atOnce: 1)
         #expect(
             client.authorized("private-1", busy()) == [
-                "stop authorization", "ask retry 0", "set authorization 10s", "authorize private-2 for 1.1",
+                "stop authorization", "ask retry 0", "authorize private-2 for 1.1", "set authorization 10s",
             ]
         )
         #expect(client.decide(.seconds(1)).timers == ["set authorization 1s"])
@@ -184,7 +184,7 @@ struct AuthorizationTests {
         var client = client(["private-1"])
         #expect(
             client.authorized("private-1", expired) == [
-                "stop authorization", "set authorization 10s", "authorize private-1 for 1.1 again 2",
+                "stop authorization", "authorize private-1 for 1.1 again 2", "set authorization 10s",
             ]
         )
         for number in 0..<2 {

@@ -198,10 +198,18 @@ struct DecryptionMachineTests {
     @Test("A subscription that is confirmed after all is read with the key that it brought")
     func confirmedLate() throws {
         var reader = try Reader()
-        _ = reader.words(reader.machine.subscriptionFailed(SubscriptionError(.timedOut, channelName: "a", "no")))
+        _ = reader.words(reader.machine.subscriptionFailed(SubscriptionError(.refused, channelName: "a", "no")))
         #expect(try reader.received("1", .first) == [])
         #expect(reader.words(reader.machine.subscribed(now: reader.now)) == ["1 x"])
         #expect(try reader.received("2", .first) == ["2 x"])
+        #expect(reader.words(reader.machine.subscribed(now: reader.now)) == [])
+    }
+
+    @Test("A subscription that is not answered in time has its key")
+    func unanswered() throws {
+        var reader = try Reader()
+        _ = reader.words(reader.machine.subscriptionFailed(SubscriptionError(.timedOut, channelName: "a", "no")))
+        #expect(try reader.received("1", .first) == ["1 x"])
         #expect(reader.words(reader.machine.subscribed(now: reader.now)) == [])
     }
 

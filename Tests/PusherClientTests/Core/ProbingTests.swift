@@ -74,6 +74,21 @@ struct ProbingTests {
         #expect(client.advance(by: .seconds(5)).wire == ["abort 1"])
     }
 
+    @Test(
+        "Who asks again and again after the computer was suspended hears that the server is gone",
+        arguments: [true, false]
+    )
+    func suspendedRepeated(isAskedFirst: Bool) {
+        var client = CoreClient.connected()
+        client.suspend(for: .seconds(3_600))
+        if isAskedFirst { client.checkConnection() } else { client.subscribe("a") }
+        client.advance(by: .seconds(3))
+        client.checkConnection()
+        client.advance(by: .seconds(1))
+        #expect(client.checkConnection(.seconds(1)).timers == ["stop pong", "set pong 1s"])
+        #expect(client.advance(by: .seconds(1)).wire == ["abort 1"])
+    }
+
     // MARK: Reconnecting at once
 
     @Test("Reconnecting gives the socket up and opens another; channels are subscribed again, and count as lost")

@@ -95,6 +95,20 @@ struct WaiterTests {
         #expect(transcript.outcomes == ["resume 1 done"])
     }
 
+    @Test(
+        "A wait that is over by the clock, for the computer was suspended, is not waited for again",
+        arguments: [true, false]
+    )
+    func overslept(awaitsConnection: Bool) {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.closed()
+        client.decide(.seconds(60))
+        client.suspend(for: .seconds(3_600))
+        let transcript = awaitsConnection ? client.awaitConnection() : client.awaitSubscription("a")
+        #expect(transcript.wire == ["open 2"])
+    }
+
     @Test("subscribed() ends with each end of a subscription")
     func subscribed() {
         var client = CoreClient.connected()

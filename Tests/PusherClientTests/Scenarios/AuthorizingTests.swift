@@ -256,6 +256,49 @@ struct AuthorizingTests {
         #expect(world.server.authorizationRequests.count == 5)
     }
 
+    @Test("the time of an authorization does not run while it waits for a request to end, with batches neither")
+    func timeOfWaiting() async throws {
+        let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true)
+        world.server.failAuthorizations(2, with: .delayed(.seconds(7)))
+        let limits = PusherClientOptions.Limits(authorizationsAtOnce: 1)
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .endpoint(endpoint), limits: limits))
+        let first = pusher.subscribe("private-1")
+        await world.runUntil { world.server.authorizationRequests.count == 1 }
+        let others = (2...4).map { pusher.subscribe("private-\($0)") }
+        await world.advance(by: .seconds(7))
+        await world.runUntil { first.subscribed && world.server.authorizationRequests.count == 2 }
+        // What is given up of the request that is under way makes no room in it.
+        pusher.unsubscribe("private-2")
+        let last = pusher.subscribe("private-5")
+        await world.advance(by: .seconds(7))
+        await world.runUntil { others.dropFirst().allSatisfy(\.subscribed) && last.subscribed }
+        #expect(world.server.authorizationRequests.count == 3)
+        #expect(pusher.statistics.authorizations.tries == 5)
+    }
+
+    @Test("an error of the application's may call the client when it goes: that is under no lock")
+    func errorThatCallsBack() async throws {
+        let calls = Log<ConnectionState>()
+        let client = Log<Pusher>()
+        let method = AuthMethod.authorizer { _ in
+            throw CallingError(
+                onRelease: .init { for pusher in client.elements { calls.append(pusher.connection.connectionState) } }
+            )
+        }
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: method))
+        client.append(pusher)
+        defer { _ = client.take() }
+        let channel = pusher.subscribe("private-orders")
+        let kind = await #expect(throws: SubscriptionError.self) {
+            try await world.complete { try await channel.subscribed() }
+        }?.kind
+        #expect(kind == .authorizationFailed)
+        #expect(calls.count == 0)
+        pusher.unsubscribe("private-orders")
+        await world.runUntil { calls.count == 1 }
+        #expect(calls.elements == [.connected])
+    }
+
     @Test("a wrong signature is the server's refusal, told without the signature")
     func wrongSignature() async throws {
         let lines = LogLines()
@@ -283,4 +326,14 @@ extension Pusher {
             }
         }
     }
+}
+
+private struct CallingError: Error {
+    final class OnRelease: Sendable {
+        private let call: @Sendable () -> Void
+        init(_ call: @escaping @Sendable () -> Void) { self.call = call }
+        deinit { call() }
+    }
+
+    let onRelease: OnRelease
 }

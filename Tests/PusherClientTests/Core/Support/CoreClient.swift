@@ -224,13 +224,13 @@ struct CoreClient {
     mutating func awaitSubscription(_ name: String) -> Transcript {
         let waiter = makeWaiter()
         let id = id(ofChannel: name)
-        return input { machine, _, effects in machine.awaitSubscription(waiter, to: name, id, into: &effects) }
+        return input { $0.awaitSubscription(waiter, to: name, id, now: $1, into: &$2) }
     }
 
     @discardableResult
     mutating func cancelWait(_ number: Int) -> Transcript {
         let waiter = waiters[number - 1]
-        return input { machine, _, effects in machine.cancelWaiter(waiter, into: &effects) }
+        return input { machine, _, effects in machine.cancel(waiter, into: &effects) }
     }
 
     private mutating func makeWaiter() -> WaiterID {
@@ -290,6 +290,8 @@ struct CoreClient {
     }
 
     mutating func take(_ effects: [Effect]) -> Transcript {
+        var effects = effects
+        machine.beginAuthorizations(askedBy: &effects)
         for effect in effects {
             ledger.record(effect, at: loopTime)
             if case .sendClientEvent(let attempt, let item) = effect { sent.append((attempt, item)) }
@@ -297,5 +299,21 @@ struct CoreClient {
         ledger.check(machine)
         for violation in ledger.takeViolations() { Issue.record("\(violation)") }
         return Transcript(effects, Names(now: now, attempts: ledger.attempts, channels: channels, waiters: waiters))
+    }
+}
+
+extension ClientStateMachine {
+    /// Authorizers are asked at once.
+    mutating func beginAuthorizations(askedBy effects: inout [Effect]) {
+        let tries = effects.compactMap { effect in
+            if case .authorize(let id, _) = effect { id } else { nil }
+        }
+        authorizationsBegan(tries, into: &effects)
+    }
+
+    /// What the shell knows, the tests look up: what the call waits for.
+    mutating func cancel(_ waiter: WaiterID, into effects: inout [Effect]) {
+        let name = subscriptions.values.first { $0.waiters.contains(waiter) }?.name
+        cancelWaiter(waiter, subscribing: name, into: &effects)
     }
 }

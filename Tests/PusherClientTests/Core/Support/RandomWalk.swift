@@ -278,7 +278,7 @@ struct RandomWalk {
 
     private mutating func wait() {
         if generator.oneIn(4), let waiter = ledger.waiters.min(by: { $0.rawValue < $1.rawValue }) {
-            return input("cancelled \(waiter)") { machine, _, effects in machine.cancelWaiter(waiter, into: &effects) }
+            return input("cancelled \(waiter)") { machine, _, effects in machine.cancel(waiter, into: &effects) }
         }
         let waiter = machine.makeWaiter()
         ledger.began(waiter)
@@ -296,9 +296,7 @@ struct RandomWalk {
         default:
             let name = draw(Self.names)
             let id = machine.subscriptions[name]?.id ?? ChannelID(rawValue: 0)
-            input("awaits \(name)") { machine, _, effects in
-                machine.awaitSubscription(waiter, to: name, id, into: &effects)
-            }
+            input("awaits \(name)") { $0.awaitSubscription(waiter, to: name, id, now: $1, into: &$2) }
         }
     }
 
@@ -322,10 +320,10 @@ struct RandomWalk {
         inputCount += 1
         if lastInputs.count == 20 { lastInputs.removeFirst() }
         lastInputs.append(description)
-        let wasConnected = machine.connectionState == .connected
+        let (before, wasConnected) = (machine, machine.connectionState == .connected)
         var effects: [Effect] = []
-        let before = machine
         body(&machine, now, &effects)
+        machine.beginAuthorizations(askedBy: &effects)
         coverage.record(before: before, after: machine, effects)
         if !wasConnected, machine.connectionState == .connected { connectionCount += 1 }
         note(machine, &ledger)
@@ -335,7 +333,7 @@ struct RandomWalk {
         for case .sendClientEvent(let attempt, let item) in effects {
             var more: [Effect] = []
             if let waiter = item.waiter, ledger.waiters.contains(waiter), generator.oneIn(5) {
-                machine.cancelWaiter(waiter, into: &more)
+                machine.cancel(waiter, into: &more)
             }
             machine.clientEventWritten(item, on: attempt, error: nil, now: now, into: &more)
             for effect in more { ledger.record(effect, at: loopTime) }
