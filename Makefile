@@ -7,7 +7,7 @@ DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 .PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
-.PHONY: fuzz fuzz-check simulate simulate-mutants soak test-network autobahn bench bench-check
+.PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak test-network autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -20,6 +20,7 @@ help:
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
 	@echo "make simulate                the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1, HISTOGRAM=1"
 	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one after the other"
+	@echo "make test-mutants            see whether the tests miss what is done about faults, likewise; NAMES=…"
 	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
 	@echo "make fuzz-check              the same with a fixed number of inputs, from those in the repository"
 	@echo "make soak                    lose 10,000 connections, and a server with 1,000 clients; ROUNDS=n, CLIENTS=n"
@@ -88,7 +89,14 @@ simulate: setup
 		--first $(FIRST) --seeds $(SEEDS) $(if $(HISTOGRAM),--histogram)
 
 simulate-mutants: setup
-	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Simulate/mutants.py
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Mutants/mutants.py simulation
+
+# Whether each still says what to take out.
+check-mutants:
+	Tests/Mutants/mutants.py check
+
+test-mutants: setup
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Mutants/mutants.py tests $(NAMES)
 
 # Tests/Fuzzing says more. Prints what all runs so far have come to; what is found is in .build-fuzzer/output/findings.
 SECONDS = 600

@@ -211,7 +211,6 @@ let package = Package(
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             path: "Tests/Simulate",
-            exclude: ["mutants.py"],
             swiftSettings: settings
         ),
         .executableTarget(

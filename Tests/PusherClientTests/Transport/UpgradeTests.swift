@@ -51,6 +51,15 @@ struct UpgradeTests {
         #expect(text.contains("\r\nhost: other\r\n") && !text.contains("Host:"))
     }
 
+    @Test("a value that cannot be sent is not shown: it may be a secret")
+    func secretValue() {
+        var request = Self.request
+        request.headers = [.init(name: "Authorization", value: "Bearer token\n")]
+        let error = #expect(throws: PusherClientError.self) { try UpgradeRequest(request) }
+        #expect(error?.message.contains("Authorization") == true)
+        #expect(error.map { "\($0)".contains("token") } == false)
+    }
+
     @Test("nothing can be smuggled into the request")
     func smuggling() {
         func code(_ change: (inout TransportRequest) -> Void) -> PusherClientError.Code? {

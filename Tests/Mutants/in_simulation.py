@@ -1,20 +1,8 @@
-#!/usr/bin/env python3
-"""Removes one defence of the client after the other, and has the simulation look for it.
-
-Each is put back at once. A defence whose removal 2,000 seeds do not find is reported, and the script fails.
-Usage: mutants.py [NAME...], in the package's folder. It changes Sources while it runs, and wants nothing changed there.
-"""
-
-import os
-import pathlib
-import re
-import signal
-import subprocess
-import sys
+"""Defences of the client that the simulation has to miss when they are taken out: see mutants.py."""
 
 CORE = "Sources/PusherClient/Core/"
 
-# What is defended against, the file, the text that does it, and the text in its place.
+# The same four as in in_tests.py, without the last: 2,000 seeds look for each.
 MUTANTS = [
     ("a late close of an old socket", CORE + "ConnectionStateMachine+Loss.swift",
      "guard currentAttempt == id else { return false }\n        if case .disconnecting",
@@ -68,71 +56,3 @@ MUTANTS = [
      "        case .waiting(let timer, _, _):\n            effects.append(.cancel(timer))\n        case .connected",
      "        case .waiting:\n            break\n        case .connected"),
 ]
-
-# A client that loops for ever is found as well.
-TIMEOUT = 1200
-SWIFT = os.environ.get("SWIFT", "swift")
-FLAGS = os.environ.get("FLAGS", "").split()
-SEEDS = os.environ.get("SEEDS", "2000")
-
-
-def main():
-    if subprocess.run(["git", "diff", "--quiet", "HEAD", "--", "Sources"]).returncode:
-        sys.exit("There are changes in Sources: they would be in the way.")
-    if subprocess.run([SWIFT, "build", *FLAGS, "--product", "simulate"]).returncode:
-        sys.exit("The client does not compile as it is.")
-    wanted = sys.argv[1:]
-    chosen = [mutant for mutant in MUTANTS if not wanted or any(word in mutant[0] for word in wanted)]
-    if not chosen:
-        sys.exit(f"No defence has one of these in its name: {', '.join(wanted)}")
-    unchanged = simulate()
-    if unchanged != "NOT FOUND":
-        sys.exit(f"The client as it is does not pass: {unchanged}")
-    missed = []
-    for name, path, old, new in chosen:
-        result = try_mutant(pathlib.Path(path), old, new)
-        print(f"{result:>24}  {name}", flush=True)
-        if not result.startswith("found"):
-            missed.append(name)
-    sys.exit(1 if missed else 0)
-
-
-def try_mutant(file, old, new):
-    text = file.read_text()
-    if text.count(old) != 1:
-        return "does not fit any more"
-    try:
-        file.write_text(text.replace(old, new))
-        build = subprocess.run([SWIFT, "build", *FLAGS, "--product", "simulate"], capture_output=True, text=True)
-        if build.returncode:
-            print(build.stdout[-2000:], build.stderr[-2000:])
-            return "does not compile"
-        return simulate()
-    finally:
-        file.write_text(text)
-
-
-def simulate():
-    """Says which seed finds something."""
-    path = subprocess.run([SWIFT, "build", *FLAGS, "--show-bin-path"], capture_output=True, text=True, check=True)
-    try:
-        run = subprocess.run(
-            [path.stdout.strip() + "/simulate", "--seeds", SEEDS, "--no-shrinking"],
-            capture_output=True, text=True, timeout=TIMEOUT,
-            env={**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"},
-        )
-    except subprocess.TimeoutExpired:
-        return "found by hanging"
-    seeds = [int(seed) for seed in re.findall(r"^Seed (\d+) fails", run.stdout, re.MULTILINE)]
-    if seeds:
-        return f"found by seed {min(seeds)}"
-    if run.returncode == 0:
-        return "NOT FOUND"
-    # A trap is a finding; that something else has ended it is none.
-    traps = (signal.SIGTRAP, signal.SIGILL, signal.SIGABRT, signal.SIGSEGV)
-    return f"found by {signal.Signals(-run.returncode).name}" if -run.returncode in traps else f"ended with {run.returncode}"
-
-
-# Put back what is changed also where the run is ended from outside.
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-main()
