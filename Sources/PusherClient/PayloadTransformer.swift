@@ -66,4 +66,10 @@ public struct EventPayload: Hashable, Sendable {
         self.channelName = channelName
         self.userId = userId
     }
+
+    /// Whether nothing was changed: texts that are equal may be written with other bytes.
+    func hasBytes(of other: EventPayload) -> Bool {
+        eventName.utf8.elementsEqual(other.eventName.utf8)
+            && (data == nil) == (other.data == nil) && (data ?? "").utf8.elementsEqual((other.data ?? "").utf8)
+    }
 }

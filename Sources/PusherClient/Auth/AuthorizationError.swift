@@ -119,14 +119,29 @@ extension AuthorizationError: LocalizedError, CustomStringConvertible {
 }
 
 /// An error that user code may have made. What it refers to may call the client when it goes, and the client may let go
-/// of it under a lock: so it goes somewhere else.
+/// of it under a lock: so it goes on another thread.
 private final class ForeignError: Sendable {
-    let error: any Error
+    private final class Box: Sendable {
+        let error: any Error
 
-    init(_ error: any Error) { self.error = error }
+        init(_ error: any Error) { self.error = error }
+    }
+
+    /// Where the box is, of which this is the owner. A reference could be the last one when this object is freed.
+    private let address: UInt
+
+    init(_ error: any Error) {
+        address = UInt(bitPattern: Unmanaged.passRetained(Box(error)).toOpaque())
+    }
 
     deinit {
-        let error = error
-        DispatchQueue.global().async { withExtendedLifetime(error) {} }
+        let address = address
+        DispatchQueue.global().async { Self.box(at: address)?.release() }
+    }
+
+    var error: (any Error)? { withExtendedLifetime(self) { Self.box(at: address)?.takeUnretainedValue().error } }
+
+    private static func box(at address: UInt) -> Unmanaged<Box>? {
+        UnsafeRawPointer(bitPattern: address).map { Unmanaged.fromOpaque($0) }
     }
 }

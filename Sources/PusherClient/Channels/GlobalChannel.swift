@@ -1,3 +1,6 @@
+import Dispatch
+import Foundation
+
 /// What is bound to the client rather than to a channel, in the form of a channel: ``PusherConnection/globalChannel``.
 ///
 /// It has every event of every channel, and those that belong to none. Binding to ``Pusher`` is the same.
@@ -10,11 +13,18 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
         finishListeners()
     }
 
-    /// The callbacks that are bound to every event, by the id that binding them gave.
+    /// The callbacks that are bound to every event, by the id that binding them gave. Each runs where it is called; those
+    /// of `bindOnMain` run on the main actor, later where it is called from somewhere else.
     public var globalCallbacks: [String: (PusherEvent) -> Void] {
         // One by one: a whole array of functions that are Sendable is converted by casts at run time, which can fail.
         var callbacks: [String: (PusherEvent) -> Void] = [:]
-        for binding in sinks.bindingsToEveryEvent { callbacks[binding.id] = { binding.call($0) } }
+        for binding in sinks.bindingsToEveryEvent {
+            let isOfMain = binding.dispatcher === engine.mainDispatcher
+            callbacks[binding.id] = { event in
+                guard isOfMain, !Thread.isMainThread else { return binding.call(event) }
+                DispatchQueue.main.async { binding.call(event) }
+            }
+        }
         return callbacks
     }
 }

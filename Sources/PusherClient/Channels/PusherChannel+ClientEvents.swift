@@ -127,7 +127,7 @@ extension PusherChannel {
         }
         let encoding = engine.options.clientEventEncoding
         return try payloads.map { transformed throws(PusherClientError) in
-            guard transformed != payload else { return message }
+            guard !transformed.hasBytes(of: payload) else { return message }
             try check(transformed.eventName)
             let data = ClientEventData.payload(ofText: transformed.data, encoding)
             return .init(event: transformed.eventName, data: data)

@@ -216,8 +216,10 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     private func replace<Value>(_ path: WritableKeyPath<Listeners, Value>, with value: Value) {
-        // The old closure is released outside the lock: what it owns may call back.
+        // What is let go is released outside the lock: what it owns may call back. That is the new closure where the
+        // channel is out of use: it would never be called, and nobody would let go of it any more.
         _ = listeners.withLockedValue { listeners in
+            guard !listeners.isFinished else { return value }
             defer { listeners[keyPath: path] = value }
             return listeners[keyPath: path]
         }

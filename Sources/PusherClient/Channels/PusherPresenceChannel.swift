@@ -3,7 +3,8 @@ import NIOConcurrencyHelpers
 /// A presence channel: one that knows who is subscribed to it.
 ///
 /// The list of members is the server's, as of its last word: it is replaced with each subscription, nobody stands in it
-/// twice, and it is empty while the channel is not subscribed.
+/// twice, and it is empty while the channel is not subscribed. Where a server's list cannot be used, that is reported, and
+/// the one before stays until the next.
 public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     // A subclass has to say the conformance again. Proof: it is final, and each property that it adds is a `let` of a
     // type that is checked: a final class that is Sendable, and a locked box of a Sendable struct.
@@ -13,6 +14,7 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     private struct MemberClosures: Sendable {
         var onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?
         var onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)?
+        var isFinished = false
     }
 
     init(
@@ -80,13 +82,16 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     override func finish() {
         super.finish()
         membershipChanges.finish()
-        onMemberAdded = nil
-        onMemberRemoved = nil
+        _ = closures.withLockedValue { closures in
+            defer { closures = MemberClosures(isFinished: true) }
+            return closures
+        }
     }
 
     private func replace<Value>(_ path: WritableKeyPath<MemberClosures, Value>, with value: Value) {
-        // The old closure is released outside the lock: what it owns may call back.
+        // As with those that all channels have.
         _ = closures.withLockedValue { closures in
+            guard !closures.isFinished else { return value }
             defer { closures[keyPath: path] = value }
             return closures[keyPath: path]
         }

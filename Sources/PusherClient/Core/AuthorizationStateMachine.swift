@@ -106,6 +106,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     ) {
         for begun in tries where jobs[begun.id]?.phase == .asking(timer: nil) {
             guard jobs[begun.id]?.number == begun.number else { continue }
+            statistics.tries += 1
             let timer = makeTimer(of: begun.id)
             jobs[begun.id]?.phase = .asking(timer: timer)
             effects.append(.schedule(timer, after: configuration.timeouts.authorization))
@@ -176,7 +177,6 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         job.phase = .asking(timer: nil)
         jobs[id] = job
         if !job.isUser { asking += 1 }
-        statistics.tries += 1
         effects.append(.authorize(AuthorizationTry(id, number: job.number), job.question))
     }
 

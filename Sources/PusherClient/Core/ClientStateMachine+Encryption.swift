@@ -29,7 +29,7 @@ extension ClientStateMachine {
             case .refreshKey:
                 // Without a connection the next subscription brings the key.
                 guard let session = connection.session else {
-                    subscriptions.update(name) { $0.decryption?.connectionLost() }
+                    subscriptions.update(name) { $0.decryption?.awaitNextKey() }
                     break
                 }
                 let authorization = beginAuthorization(

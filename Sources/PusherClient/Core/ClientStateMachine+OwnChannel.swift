@@ -58,7 +58,8 @@ extension ClientStateMachine {
         if let name { return signIn.ownChannels[name] == nil ? nil : name }
         let named = signIn.ownChannels.keys.filter(message.hasName).max { $0.utf8.count < $1.utf8.count }
         if let named { return named }
-        guard message.canRefuseSubscription, !message.isExistingSubscription, !signIn.isAwaitingServer,
+        guard message.canRefuseSubscription, !message.isExistingSubscription, !message.concernsSignIn,
+            !signIn.isAwaitingServer, message.channelNamed(where: { subscriptions[$0] != nil }) == nil,
             !subscriptions.values.contains(where: \.isPending)
         else { return nil }
         return signIn.awaitedOwnChannel?.name

@@ -3,17 +3,19 @@ import PusherProtocol
 /// The members of presence channels.
 extension ClientStateMachine {
     /// The list that came with a success takes the place of the one before.
-    mutating func replaceMembers(of name: String, _ envelope: Envelope, into effects: inout [Effect]) {
+    ///
+    /// - Parameter isNews: Whether the channel was not subscribed before.
+    mutating func replaceMembers(of name: String, _ envelope: Envelope, isNews: Bool, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.roster != nil else { return }
-        let members = PresenceRoster.members(envelope.data)
-        if members == nil {
-            reportMalformed(
-                "\(EventName.subscriptionSucceededInternal) has no usable list of members",
-                name,
-                into: &effects
-            )
+        guard let all = PresenceRoster.members(envelope.data) else {
+            let message = "\(EventName.subscriptionSucceededInternal) has no usable list of members"
+            reportMalformed(message, name, into: &effects)
+            guard isNews else { return }
+            // Nobody is told to have left who may be there; the next list says what has changed since the last.
+            subscriptions.update(name) { $0.roster?.keep() }
+            let members = subscriptions[name]?.roster?.members ?? []
+            return effects.append(.membersReplaced(subscription.id, members, PresenceRoster.Difference()))
         }
-        let all = members ?? []
         let list = subscription.roster?.fitting(all, configuration.members) ?? all
         let leavesOut = list.count < all.count
         let replaced = subscriptions.update(name) { $0.roster?.replace(with: list, leavesOut: leavesOut) }

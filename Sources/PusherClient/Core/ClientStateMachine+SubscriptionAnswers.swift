@@ -29,7 +29,7 @@ extension ClientStateMachine {
         guard var subscription = subscriptions[name], subscription.isWanted else { return false }
         guard let confirmation = subscription.succeeded(now: now) else {
             if subscription.phase == .subscribed, subscription.roster != nil {
-                replaceMembers(of: name, envelope, into: &effects)
+                replaceMembers(of: name, envelope, isNews: false, into: &effects)
             } else {
                 ignore()
             }
@@ -43,7 +43,7 @@ extension ClientStateMachine {
         subscriptions[name] = subscription
         var event = envelope
         event.event = EventName.subscriptionSucceeded
-        if subscription.roster != nil { replaceMembers(of: name, envelope, into: &effects) }
+        if subscription.roster != nil { replaceMembers(of: name, envelope, isNews: true, into: &effects) }
         effects.append(.subscribed(subscription.id, event, away: confirmation.away))
         for waiter in waiters { effects.append(.resume(waiter, .done)) }
         decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
@@ -77,26 +77,27 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         guard var subscription = subscriptions[name] else { return }
-        // The key may be asked for just then; a subscription that is begun anew asks for it by itself.
-        cancelAuthorizations(subscription.authorizations, into: &effects)
         guard subscription.isWanted else {
+            cancelAuthorizations(subscription.authorizations, into: &effects)
             subscriptions[name] = nil
             return
         }
-        if error.kind == .refused, subscription.ownAuthorization != nil,
+        // The server may send events all the same, and there is a key, or the next one is being asked for.
+        let keepsKey = error.kind == .timedOut && subscription.decryption?.hasKey == true
+        if !keepsKey { cancelAuthorizations(subscription.authorizations, into: &effects) }
+        subscription.failed(error)
+        if error.kind == .refused, subscription.kind.requiresAuthorization, subscription.ownAuthorization != nil,
             subscription.ownAuthorization?.socketID == connection.session?.socketID
         {
             // What was refused is not what the application has handed over since.
-            subscription.phase = .idle
             subscriptions[name] = subscription
             return beginSubscription(to: name, now: now, into: &effects)
         }
-        subscription.failed(error)
         statistics.subscriptions.failed += 1
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
-        decrypt(name, now: now, into: &effects) { $0.subscriptionFailed(error) }
+        if !keepsKey { decrypt(name, now: now, into: &effects) { $0.subscriptionFailed(error) } }
         effects.append(.subscriptionFailed(subscription.id, error, Self.failureEvent(error)))
         for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
     }

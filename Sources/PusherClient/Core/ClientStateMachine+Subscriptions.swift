@@ -189,6 +189,12 @@ extension ClientStateMachine {
         guard let session = connection.session, var subscription = subscriptions[name], subscription.canBegin else {
             return
         }
+        if case .refreshing(let id)? = subscription.decryption?.phase {
+            // The subscription asks for the key by itself.
+            cancelAuthorizations([id], into: &effects)
+            subscription.decryption?.awaitNextKey()
+            subscriptions[name] = subscription
+        }
         guard subscription.kind.requiresAuthorization else {
             return sendSubscription(to: name, nil, now: now, into: &effects)
         }

@@ -49,6 +49,9 @@ package struct DecryptionStateMachine: Hashable, Sendable {
 
     package init() {}
 
+    /// Whether there is a key of this connection.
+    package var hasKey: Bool { phase != .awaitingKey }
+
     package mutating func received(_ envelope: Envelope, limit: Int, now: Instant) -> [Step] {
         guard phase == .open else {
             held.append(envelope)
@@ -79,8 +82,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return steps + readHeld(now: now)
     }
 
-    /// The connection is gone. What is held waits for the key of the next subscription.
-    package mutating func connectionLost() { phase = .awaitingKey }
+    /// What is held, and what comes, waits for the key of the next subscription.
+    package mutating func awaitNextKey() { phase = .awaitingKey }
 
     /// The channel object goes out of use: nobody waits for what is held, nor for the key that was asked for.
     package mutating func giveUp() {
@@ -95,9 +98,9 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return readHeld(now: now)
     }
 
-    /// No key will come; or there is one, and the server may send events though it has not answered in time.
+    /// No key will come.
     package mutating func subscriptionFailed(_ error: SubscriptionError) -> [Step] {
-        phase = error.kind == .timedOut && key != nil ? .open : .awaitingKey
+        phase = .awaitingKey
         isFirstRetried = false
         defer { held = [] }
         return held.map { .fail($0, .noKey(error)) }

@@ -29,7 +29,8 @@ package enum Effect: Hashable, Sendable {
 
     /// Ask the retry policy, and answer with ``ClientStateMachine/retryDecided(_:delay:now:into:)``.
     case askRetryPolicy(RetryQuestionID, RetryContext)
-    /// Ask the authorizer, and answer with ``ClientStateMachine/authorized(_:_:now:into:)``.
+    /// Ask the authorizer: say with ``ClientStateMachine/authorizationsBegan(_:into:)`` when that begins, from when on the
+    /// time runs, and answer with ``ClientStateMachine/authorized(_:_:now:into:)``.
     case authorize(AuthorizationTry, AuthorizationQuestion)
     /// The answer is not wanted any more.
     case cancelAuthorization(AuthorizationTry)

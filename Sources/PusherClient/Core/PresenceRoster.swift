@@ -115,6 +115,12 @@ package struct PresenceRoster: Hashable, Sendable {
         )
     }
 
+    /// A subscription has succeeded, and does not say who is there: those who were there at its last word.
+    package mutating func keep() {
+        isCurrent = true
+        hasBeenFilled = true
+    }
+
     /// Somebody has come. This client's own member is never left out.
     package mutating func add(_ member: PresenceMember, _ limit: Limit) -> Arrival {
         let known = places[member.id]?.member

@@ -202,6 +202,6 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         isUnanswered = false
         isRefused = false
         roster?.connectionLost()
-        decryption?.connectionLost()
+        decryption?.awaitNextKey()
     }
 }

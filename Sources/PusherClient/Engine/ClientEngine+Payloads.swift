@@ -20,7 +20,9 @@ extension ClientEngine {
             ?? transformer.makeReader(channelName: channelName)
         defer { loopState.value.payloadReaders[channelName] = reader }
         do {
-            return try reader.incoming(payload).map { $0 == payload ? event : PusherEvent(event.envelope.carrying($0)) }
+            return try reader.incoming(payload).map { changed in
+                changed.hasBytes(of: payload) ? event : PusherEvent(event.envelope.carrying(changed))
+            }
         } catch {
             loopState.value.counts.untransformedEvents += 1
             report(.transformerThrew(error, "the event \(event.eventName.quoted) was not delivered", channelName))

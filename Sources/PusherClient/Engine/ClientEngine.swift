@@ -188,9 +188,9 @@ package final class ClientEngine: Sendable {
     /// Changes the state in a way that has no effects.
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
-    /// Carries out effects until none is left, or so many have been that others must have their turn of the loop: user
-    /// code on other threads, or in callbacks, may cause more for as long as it likes. Called by whoever has set
-    /// ``State/isDraining``.
+    /// Carries out effects until none is left, or so many have been that sockets and timers must have their turn of the
+    /// loop: user code on other threads, or in callbacks, may cause more for as long as it likes. Called by whoever has
+    /// set ``State/isDraining``.
     func drain() {
         var effects = loopState.value.unfinished
         if !effects.isEmpty { loopState.value.unfinished = [] }
@@ -205,18 +205,21 @@ package final class ClientEngine: Sendable {
             effects.removeFirst(turn.count)
             room -= turn.count
         }
-        if room == 0 {
-            loopState.value.unfinished = effects
-            eventLoop.execute { self.drain() }
-        }
+        if room == 0 { loopState.value.unfinished = effects }
         wakeSequences()
         flush()
+        if room == 0 { inAnotherTurn { self.drain() } }
         #if Metrics
             tellMetrics()
         #endif
     }
 
     private static let effectsInOneTurn = 10_000
+
+    /// Runs it after sockets were looked at. The loop does not come to that as long as there are tasks to be run at once.
+    func inAnotherTurn(_ work: @escaping @Sendable () -> Void) {
+        eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1), work)
+    }
 
     /// Nobody carries out effects any more where there are none.
     private func takePending() -> [Effect] {

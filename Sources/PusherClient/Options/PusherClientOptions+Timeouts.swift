@@ -8,7 +8,7 @@ extension PusherClientOptions {
         public var unavailable: Duration
         /// For the answer to a ping, before the connection is given up. Default: 30 s.
         public var pong: Duration
-        /// For the answer to a subscription. Default: 10 s.
+        /// For the answer to a subscription, also that to the user's own channel. Default: 10 s.
         public var subscription: Duration
         /// For the answer of an authorizer, each time it is asked. Default: 10 s.
         public var authorization: Duration

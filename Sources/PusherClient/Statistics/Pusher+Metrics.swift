@@ -46,7 +46,7 @@
             reporter.tell(statistics, samples)
             loopState.value.metrics = reporter
             // In a turn of its own: a factory that causes something each time must not keep the loop from all else.
-            if loopState.value.hasMoreMetrics { eventLoop.execute { self.tellMetrics() } }
+            if loopState.value.hasMoreMetrics { inAnotherTurn { self.tellMetrics() } }
         }
     }
 #endif

@@ -79,6 +79,15 @@ enum ConnectionFailure {
         )
     }
 
+    /// For TLS that cannot be begun.
+    static func preparing(_ request: TransportRequest, _ error: any Error) -> PusherClientError {
+        let message = """
+            it cannot be set up on this machine: where that has no certificates of authorities, install them \
+            (ca-certificates), or give those to trust (tls.trustRoots)
+            """
+        return tls(with: request, TLSFailure(.other, message, cause: error))
+    }
+
     static func tls(with request: TransportRequest, _ failure: TLSFailure) -> PusherClientError {
         PusherClientError(
             .tlsFailed,

@@ -7,10 +7,23 @@ import PusherEncryption
 
 extension TLSOptions {
     /// Throws an error of code ``PusherClientError/Code/invalidOption`` where a PEM text does not hold what it should,
-    /// or a pin is none.
+    /// a client certificate and its key do not belong together, or a pin is none.
     package func validate() throws(PusherClientError) {
-        _ = try makeConfiguration()
+        var configuration = try makeConfiguration()
         _ = try pinnedDigests()
+        guard clientCertificate != nil else { return }
+        // Each is one by itself; whether they belong together shows when both are used. The roots are not needed for it.
+        configuration.trustRoots = .certificates([])
+        configuration.additionalTrustRoots = []
+        do {
+            _ = try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw PusherClientError(
+                .invalidOption,
+                "the client certificate cannot be used: its private key is another one's, or of an unknown kind",
+                cause: error
+            )
+        }
     }
 
     /// What these options are for NIO. Reads no files.

@@ -15,7 +15,8 @@ extension WebSocketSession {
         tlsContexts.context(on: eventLoop).assumeIsolated().whenComplete { result in
             switch result {
             case .success(let tls): self.connect(tls: tls)
-            case .failure(let error): self.securingFailed(error)
+            case .failure(let error):
+                self.end(TransportClosure(code: nil, error: ConnectionFailure.preparing(self.request, error)))
             }
         }
     }

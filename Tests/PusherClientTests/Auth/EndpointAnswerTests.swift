@@ -23,6 +23,14 @@ struct EndpointAnswerTests {
         }
     }
 
+    @Test("an answer whose file begins with a byte order mark can be used")
+    func byteOrderMark() async {
+        for mark in ["\u{FEFF}", "\u{FEFF}\u{FEFF}"] {
+            let result = await Self.endpoint.authorize(in: FakeRequester(200, mark + #"{"auth":"k:s"}"#).context())
+            #expect((result.value == Authorization(auth: "k:s")) == (mark.utf8.count == 3))
+        }
+    }
+
     @Test(
         "an answer that cannot be used: the message says what is wrong with it, and repeats nothing of it",
         arguments: [

@@ -213,6 +213,13 @@ struct AuthorizationReviewTests {
         #expect(client.received(.refusal("private-a")).told == ["failed private-a subscriptionRefused 401"])
     }
 
+    @Test("An authorization that no channel needs does not have a refused one subscribed for ever")
+    func ownOfPublic() {
+        var client = CoreClient.connected()
+        client.subscribe("a", auth: Authorization(auth: "key:1.1/a"))
+        #expect(client.received(.refusal("a")) == ["failed a subscriptionRefused 401"])
+    }
+
     @Test("A place that a cancelled authorization leaves is taken")
     func place() {
         var client = CoreClient.connected { $0.authorizationsAtOnce = 1 }

@@ -275,6 +275,23 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
     }
 
+    @Test("A key that is asked for when the time of the subscription is out is still waited for, until another is")
+    func refreshedLate() throws {
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        client.advance(by: .seconds(9))
+        #expect(try client.received(event("e1", .second)).authorizations == ["authorize \(name) for 1.1"])
+        #expect(client.advance(by: .seconds(1)).told == ["failed \(name) subscriptionTimedOut"])
+        var anew = client
+        #expect(client.authorized(name, key(.second)) == ["stop authorization", "deliver \(name) e1"])
+        #expect(
+            anew.subscribe(name).authorizations == ["forget the authorization", "authorize \(name) for 1.1"]
+        )
+        anew.authorized(name, key(.second))
+        #expect(anew.received(.success(name)).told.words.count == 1)
+    }
+
     @Test("The key may be asked for ten times in a minute, over losses too")
     func rateLimit() throws {
         var client = subscribed()

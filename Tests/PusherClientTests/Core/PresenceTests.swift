@@ -180,6 +180,26 @@ struct PresenceTests {
         #expect(client.members(of: name) == ["4", "5", "1"])
     }
 
+    @Test("Where a list cannot be used the one before stays, and the next says what has changed since")
+    func unusableAfterLoss() {
+        var client = subscribed("1", "2")
+        var envelope = Envelope.success(name)
+        envelope.data = .json(#"{"presence":{"hash":{"1":{"balance":1e400}}}}"#)
+        // One that nobody has asked for takes nothing away either.
+        #expect(client.received(envelope).told == ["report malformedMessage of presence-a"])
+        #expect(client.members(of: name) == ["1", "2"])
+        reconnect(&client)
+        #expect(
+            client.received(envelope).told == [
+                "report malformedMessage of presence-a", "members presence-a 1 2", "subscribed presence-a away 0s",
+            ]
+        )
+        #expect(client.received(.memberAdded(name, "3")).told == ["added presence-a 3"])
+        reconnect(&client)
+        let transcript = client.received(.members(name, ["1", "3"]))
+        #expect(transcript.told.words.first == "members presence-a 1 3 removed 2")
+    }
+
     @Test("The difference is to the last list that was known, over several losses and refusals")
     func differenceOverLosses() {
         var client = subscribed("1", "2")

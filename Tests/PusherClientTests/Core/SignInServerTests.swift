@@ -134,6 +134,7 @@ struct SignInServerTests {
         let refusal = Envelope.error(4009, "Connection is unauthorized")
         #expect(client.received(refusal) == ["stop ownChannel", "report serverError 4009"])
         client.signIn()
+        #expect(client.received(.error(nil, "Sign in refused")) == ["report serverError"])
         client.subscribe("a")
         #expect(client.received(refusal).acts == ["report serverError 4009"])
         #expect(client.machine.subscriptions["a"]?.isPending == true)

@@ -44,6 +44,12 @@ struct RemainingMembersTests {
         await #expect(throws: SubscriptionError.self) { try await world.complete { try await global.subscribed() } }
         global.unbindAll()
         #expect(global.globalCallbacks.isEmpty)
+        // Called from wherever it is, one of the main actor runs there.
+        let ofMain = Log<String>()
+        let mainID = pusher.bindOnMain { event in ofMain.append(event.eventName) }
+        global.globalCallbacks[mainID]?(PusherEvent(eventName: "by hand"))
+        await world.runUntil { ofMain.count == 1 }
+        global.unbindAll()
         world.server.sendEvent("x")
         await world.run()
         #expect(received.count == 1)

@@ -177,6 +177,27 @@ struct LifetimeTests {
         #expect(engine == nil)
     }
 
+    @Test("closures that are set on a channel that is out of use are let go")
+    func closuresOfUnused() async throws {
+        final class Owned: Sendable {}
+        let pusher = try await world.makeConnectedClient()
+        let room = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+        pusher.unsubscribe("presence-room")
+        await world.run()
+        let global = try #require(pusher.connection.globalChannel)
+        weak var owned: Owned?
+        do {
+            let kept = Owned()
+            owned = kept
+            room.onMemberAdded = { [kept, room] _ in withExtendedLifetime((kept, room)) {} }
+            room.onMemberRemoved = { [kept, room] _ in withExtendedLifetime((kept, room)) {} }
+            room.onResubscribed = { [kept, room] _ in withExtendedLifetime((kept, room)) {} }
+            global.onResubscribed = { [kept, pusher] _ in withExtendedLifetime((kept, pusher)) {} }
+        }
+        #expect(owned == nil)
+        #expect(room.onMemberAdded == nil && room.onResubscribed == nil && global.onResubscribed == nil)
+    }
+
     @Test("a closure that is let go may call back: nothing is released under a lock")
     func releaseCallsBack() async throws {
         final class Owner: Sendable {

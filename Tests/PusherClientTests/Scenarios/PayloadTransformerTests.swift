@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import NIOCore
 import PusherTestServer
@@ -75,6 +76,20 @@ struct PayloadTransformerTests {
 
     private func publish(_ data: String, to channel: String = "news", event: String = "flash") throws {
         try world.server.publish(event: event, data: data, to: channel)
+    }
+
+    @Test("a transformer that writes the same text with other bytes changes it")
+    func normalized() async throws {
+        let transformer = Parts { payload in
+            var composed = payload
+            composed.data = payload.data?.precomposedStringWithCanonicalMapping
+            return [composed]
+        }
+        let (_, channel, _) = try await join("private-chat", transformer)
+        channel.trigger(eventName: "client-a", data: "e\u{301}")
+        await world.runUntil { world.server.receivedMessages().contains { $0.contains("client-a") } }
+        let sent = world.server.receivedMessages().last { $0.contains("client-a") }
+        #expect(sent?.utf8.elementsEqual(#"{"event":"client-a","data":"é","channel":"private-chat"}"#.utf8) == true)
     }
 
     @Test("parts come as one event, to callbacks, sequences and those who listen to everything")

@@ -1,5 +1,3 @@
-import NIOConcurrencyHelpers
-import NIOCore
 import PusherTestServer
 import Testing
 
@@ -32,25 +30,6 @@ struct SendingTests {
         await world.run()
         #expect(sent == [#"{"event":"client-typing","data":{"on":true},"channel":"private-chat"}"#])
         #expect(events.elements == [#"bob {"on":true}"#])
-    }
-
-    @Test("calls that cause others without end leave the event loop its turns")
-    func endlessCalls() async throws {
-        let pusher = try await world.makeConnectedClient()
-        let channel = pusher.subscribe("private-chat")
-        pusher.unsubscribe("private-chat")
-        let hadTurn = Log<Bool>()
-        let delegate = PersistentDelegate { [unowned channel] count in
-            if hadTurn.count == 0, count < 500_000 { channel.trigger(eventName: "client-a", data: 1) }
-        }
-        pusher.delegate = delegate
-        try await world.atOnce { [engine = pusher.engine] in
-            channel.trigger(eventName: "client-a", data: 1)
-            engine.eventLoop.execute { hadTurn.append(true) }
-        }
-        await world.runUntil { hadTurn.count == 1 }
-        #expect(delegate.errorCount > 1)
-        #expect(delegate.errorCount < 500_000)
     }
 
     @Test("the sender's id comes with the event on presence channels")
@@ -189,23 +168,5 @@ struct SendingTests {
         #expect(delegate.errors.elements.first?.clientError.channelName == "private-chat")
         #expect(delegate.errors.elements.first?.code == 4301)
         #expect(events.count == 1)
-    }
-}
-
-/// Answers each error with what causes the next.
-private final class PersistentDelegate: PusherDelegate {
-    private let count = NIOLockedValueBox(0)
-    private let answer: @Sendable (Int) -> Void
-
-    init(answer: @escaping @Sendable (Int) -> Void) { self.answer = answer }
-
-    var errorCount: Int { count.withLockedValue { $0 } }
-
-    func receivedError(error: PusherError) {
-        let count = count.withLockedValue { count in
-            count += 1
-            return count
-        }
-        answer(count)
     }
 }

@@ -1,3 +1,6 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
 import PusherTestServer
 import TestSupport
 import Testing
@@ -29,6 +32,51 @@ struct LifecycleTests {
             #expect(await errors.next()?.code == .pongTimedOut)
             #expect(await resubscriptions.next() != nil)
             await pusher.disconnected()
+        }
+    }
+
+    @Test("calls that cause others without end leave sockets their turn of the event loop")
+    func endlessCalls() async throws {
+        try await PusherTestServer.withServer { server in
+            // Of its own: those of other tests are not to wait.
+            let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+            let options = PusherClientOptions(
+                host: .host(server.host),
+                port: server.port,
+                useTLS: false,
+                timeouts: .patient,
+                callbackQueue: .eventLoop,
+                logger: .quiet
+            )
+            let proxies = ProxyRules(options.proxy)
+            let pusher = Pusher(
+                key: server.options.application.key,
+                options: options,
+                environment: .init(
+                    eventLoop: group.next(),
+                    transport: WebSocketTransport(options, proxies: proxies),
+                    requester: AsyncHTTPRequester(tls: options.tls, proxies: proxies),
+                    proxies: proxies
+                )
+            )
+            let orders = pusher.subscribe("orders")
+            try await pusher.connected()
+            try await orders.subscribed()
+            let gone = pusher.subscribe("private-gone")
+            pusher.unsubscribe("private-gone")
+            let received = Log<String>()
+            orders.bind(eventName: "e") { received.append($0.data ?? "") }
+            let delegate = PersistentDelegate { count in
+                if received.count == 0, count < 1_000_000 { gone.trigger(eventName: "client-a", data: 1) }
+            }
+            pusher.delegate = delegate
+            var events = orders.events(named: "e").makeAsyncIterator()
+            gone.trigger(eventName: "client-a", data: 1)
+            try server.publish(event: "e", data: "1", to: "orders")
+            #expect(await events.next() != nil)
+            #expect(delegate.errorCount < 1_000_000)
+            await pusher.disconnected()
+            try await group.shutdownGracefully()
         }
     }
 
@@ -79,5 +127,23 @@ extension MembershipChange {
     fileprivate var memberCount: Int? {
         guard case .replaced(let members, _, _) = self else { return nil }
         return members.count
+    }
+}
+
+/// Answers each error with what causes the next.
+private final class PersistentDelegate: PusherDelegate {
+    private let count = NIOLockedValueBox(0)
+    private let answer: @Sendable (Int) -> Void
+
+    init(answer: @escaping @Sendable (Int) -> Void) { self.answer = answer }
+
+    var errorCount: Int { count.withLockedValue { $0 } }
+
+    func receivedError(error: PusherError) {
+        let count = count.withLockedValue { count in
+            count += 1
+            return count
+        }
+        answer(count)
     }
 }

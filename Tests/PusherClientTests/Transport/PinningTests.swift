@@ -117,6 +117,23 @@ struct PinningTests {
         }
     }
 
+    @Test("TLS that cannot be begun on this machine is told as such, and no connection is made")
+    func noContext() async throws {
+        let certificates = try TestCertificates()
+        let mismatch = TLSOptions.ClientCertificate(
+            certificateChain: certificates.clientPEM,
+            privateKey: certificates.serverKeyPEM
+        )
+        let socket = try SocketUnderTest(request(9), options: .init(tls: TLSOptions(clientCertificate: mismatch)))
+        guard case .closed(let closure)? = await socket.nextOutcome() else {
+            Issue.record("not closed")
+            return
+        }
+        #expect(closure.error?.code == .tlsFailed)
+        #expect(closure.error?.message.contains("cannot be set up on this machine") == true)
+        _ = try await socket.abort()
+    }
+
     @Test("pins and certificates that are none are named before the first attempt")
     func invalid() throws {
         let certificates = try TestCertificates()
@@ -128,6 +145,10 @@ struct PinningTests {
             (
                 TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: "a secret")),
                 "the private key of the client certificate"
+            ),
+            (
+                TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: certificates.serverKeyPEM)),
+                "the client certificate cannot be used"
             ),
         ]
         for (options, text) in invalid {

@@ -66,12 +66,14 @@ package struct EndpointAnswer {
             )
         }
         guard !response.isCut else { throw invalid("has more than \(response.body.count) bytes", subject) }
-        guard let text = String(validating: response.body, as: UTF8.self) else {
+        // Files of some backends begin with a mark, which nobody sees, and which is no JSON.
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        let body = response.body.dropFirst(response.body.starts(with: mark) ? mark.count : 0)
+        guard let text = String(validating: body, as: UTF8.self) else {
             throw invalid("is not UTF-8", subject)
         }
         guard let value = JSONValue(parsing: text) else {
-            let isEmpty = response.body.isEmpty
-            throw invalid(isEmpty ? "is empty" : "is no JSON, or nested too deep", subject)
+            throw invalid(body.isEmpty ? "is empty" : "is no JSON, or nested too deep", subject)
         }
         guard value.object != nil else { throw invalid("is \(value.kindName); it must be a JSON object", subject) }
         return value

@@ -110,7 +110,8 @@ struct RandomWalk {
     }
 
     private mutating func subscribe(_ name: String) {
-        input("subscribe \(name)") { _ = $0.subscribe(name, now: $1, into: &$2) }
+        let own = generator.oneIn(8) ? Authorization(auth: "key:\(machine.socketID ?? "nothing")/\(name)") : nil
+        input("subscribe \(name)") { _ = $0.subscribe(name, auth: own, now: $1, into: &$2) }
     }
 
     private mutating func unsubscribe(_ name: String) {
@@ -163,6 +164,11 @@ struct RandomWalk {
 
     /// One that is asked for answers, or one that never was.
     private mutating func authorize() {
+        // The shell begins late with some.
+        if generator.oneIn(4) {
+            let tries = Array(ledger.authorizations.keys)
+            return input("begins") { machine, _, effects in machine.authorizationsBegan(tries, into: &effects) }
+        }
         let asked = ledger.authorizations.keys.sorted { ($0.id, $0.number) < ($1.id, $1.number) }
         guard let id = asked.randomElement(using: &generator), let question = ledger.authorizations[id] else { return }
         if generator.oneIn(10) {
@@ -323,7 +329,7 @@ struct RandomWalk {
         let (before, wasConnected) = (machine, machine.connectionState == .connected)
         var effects: [Effect] = []
         body(&machine, now, &effects)
-        machine.beginAuthorizations(askedBy: &effects)
+        if !generator.oneIn(4) { machine.beginAuthorizations(askedBy: &effects) }
         coverage.record(before: before, after: machine, effects)
         if !wasConnected, machine.connectionState == .connected { connectionCount += 1 }
         note(machine, &ledger)
