@@ -69,7 +69,10 @@ public struct EventPayload: Hashable, Sendable {
 
     /// Whether nothing was changed: texts that are equal may be written with other bytes.
     func hasBytes(of other: EventPayload) -> Bool {
-        eventName.utf8.elementsEqual(other.eventName.utf8)
-            && (data == nil) == (other.data == nil) && (data ?? "").utf8.elementsEqual((other.data ?? "").utf8)
+        Self.haveSameBytes(eventName, other.eventName) && Self.haveSameBytes(data, other.data)
+    }
+
+    static func haveSameBytes(_ first: String?, _ second: String?) -> Bool {
+        (first == nil) == (second == nil) && (first ?? "").utf8.elementsEqual((second ?? "").utf8)
     }
 }

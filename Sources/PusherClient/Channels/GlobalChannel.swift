@@ -14,7 +14,8 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
     }
 
     /// The callbacks that are bound to every event, by the id that binding them gave. Each runs where it is called; those
-    /// of `bindOnMain` run on the main actor, later where it is called from somewhere else.
+    /// that belong to the main queue, as all do by default and those of `bindOnMain` always, run there, later where they
+    /// are called from somewhere else.
     public var globalCallbacks: [String: (PusherEvent) -> Void] {
         // One by one: a whole array of functions that are Sendable is converted by casts at run time, which can fail.
         var callbacks: [String: (PusherEvent) -> Void] = [:]

@@ -27,8 +27,8 @@ extension ClientStateMachine {
                 let error = Self.failure(of: envelope, reason, on: name)
                 effects.append(.failedToDecrypt(id, envelope, error))
             case .refreshKey:
-                // Without a connection the next subscription brings the key.
-                guard let session = connection.session else {
+                // A subscription that is being authorized brings the key; without a connection, the next one does.
+                guard let session = connection.session, subscriptions[name]?.isAuthorizing == false else {
                     subscriptions.update(name) { $0.decryption?.awaitNextKey() }
                     break
                 }

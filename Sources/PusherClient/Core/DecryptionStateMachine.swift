@@ -95,6 +95,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// The subscription was confirmed. After it had been given up, this is what makes its key count again.
     package mutating func subscribed(now: Instant) -> [Step] {
         guard phase == .awaitingKey, key != nil else { return [] }
+        // No key has come since it was asked for, if it was.
+        isFirstRetried = false
         return readHeld(now: now)
     }
 

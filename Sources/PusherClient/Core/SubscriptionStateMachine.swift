@@ -73,6 +73,10 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return deadline
     }
 
+    package var isAuthorizing: Bool {
+        if case .authorizing = phase { true } else { false }
+    }
+
     /// True for the kinds of channels that take events from clients.
     package var sendsClientEvents: Bool { kind.base == .private || kind.base == .presence }
 

@@ -47,7 +47,9 @@ extension Envelope {
     fileprivate func carrying(_ payload: EventPayload) -> Envelope {
         var envelope = self
         envelope.event = payload.eventName
-        if payload.data != data.text { envelope.data = payload.data.map { .string($0) } ?? .none }
+        if !EventPayload.haveSameBytes(payload.data, data.text) {
+            envelope.data = payload.data.map { .string($0) } ?? .none
+        }
         return envelope
     }
 }

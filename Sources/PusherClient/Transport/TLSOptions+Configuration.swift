@@ -20,7 +20,7 @@ extension TLSOptions {
         } catch {
             throw PusherClientError(
                 .invalidOption,
-                "the client certificate cannot be used: its private key is another one's, or of an unknown kind",
+                "the client certificate cannot be used: the private key is not that of the chain's first certificate",
                 cause: error
             )
         }

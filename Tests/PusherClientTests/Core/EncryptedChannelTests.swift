@@ -283,13 +283,20 @@ struct EncryptedChannelTests {
         client.advance(by: .seconds(9))
         #expect(try client.received(event("e1", .second)).authorizations == ["authorize \(name) for 1.1"])
         #expect(client.advance(by: .seconds(1)).told == ["failed \(name) subscriptionTimedOut"])
-        var anew = client
+        var (anew, late) = (client, client)
         #expect(client.authorized(name, key(.second)) == ["stop authorization", "deliver \(name) e1"])
         #expect(
             anew.subscribe(name).authorizations == ["forget the authorization", "authorize \(name) for 1.1"]
         )
         anew.authorized(name, key(.second))
         #expect(anew.received(.success(name)).told.words.count == 1)
+        // The first subscription is confirmed after all, before the key of the second has come: it is asked for again.
+        late.subscribe(name)
+        #expect(try late.received(event("e2", .second)).authorizations == [])
+        let transcript = late.received(.success(name))
+        #expect(transcript.authorizations == ["forget the authorization", "authorize \(name) for 1.1"])
+        #expect(transcript.told == ["subscribed \(name)"])
+        #expect(late.authorized(name, key(.second)).told == ["deliver \(name) e1", "deliver \(name) e2"])
     }
 
     @Test("The key may be asked for ten times in a minute, over losses too")

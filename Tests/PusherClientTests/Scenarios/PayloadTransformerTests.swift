@@ -90,6 +90,8 @@ struct PayloadTransformerTests {
         await world.runUntil { world.server.receivedMessages().contains { $0.contains("client-a") } }
         let sent = world.server.receivedMessages().last { $0.contains("client-a") }
         #expect(sent?.utf8.elementsEqual(#"{"event":"client-a","data":"é","channel":"private-chat"}"#.utf8) == true)
+        let received = EventPayload(eventName: "e", data: "é", channelName: "a")
+        #expect(!received.hasBytes(of: EventPayload(eventName: "e", data: "e\u{301}", channelName: "a")))
     }
 
     @Test("parts come as one event, to callbacks, sequences and those who listen to everything")

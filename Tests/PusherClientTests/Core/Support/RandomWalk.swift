@@ -64,7 +64,9 @@ struct RandomWalk {
         case 0..<5: input("connect") { $0.connect(now: $1, into: &$2) }
         case 5..<7: input("disconnect") { $0.disconnect(now: $1, into: &$2) }
         case 7..<17: subscribe(draw(Self.names))
-        case 17..<23: unsubscribe(draw(Self.names))
+        case 17..<23:
+            let name = draw(Self.names)
+            input("unsubscribe \(name)") { $0.unsubscribe(name, now: $1, into: &$2) }
         case 23..<33: open()
         case 33..<43: receive(Envelope.greeting(inputCount, activityTimeout: draw(["120", "1", nil, "\"x\""])))
         case 43..<51: answer()
@@ -114,10 +116,6 @@ struct RandomWalk {
         input("subscribe \(name)") { _ = $0.subscribe(name, auth: own, now: $1, into: &$2) }
     }
 
-    private mutating func unsubscribe(_ name: String) {
-        input("unsubscribe \(name)") { $0.unsubscribe(name, now: $1, into: &$2) }
-    }
-
     /// What applications do that are impatient.
     private mutating func push() {
         switch Int.random(in: 0..<5, using: &generator) {
@@ -164,12 +162,11 @@ struct RandomWalk {
 
     /// One that is asked for answers, or one that never was.
     private mutating func authorize() {
+        let asked = ledger.authorizations.keys.sorted { ($0.id, $0.number) < ($1.id, $1.number) }
         // The shell begins late with some.
         if generator.oneIn(4) {
-            let tries = Array(ledger.authorizations.keys)
-            return input("begins") { machine, _, effects in machine.authorizationsBegan(tries, into: &effects) }
+            return input("begins") { machine, _, effects in machine.authorizationsBegan(asked, into: &effects) }
         }
-        let asked = ledger.authorizations.keys.sorted { ($0.id, $0.number) < ($1.id, $1.number) }
         guard let id = asked.randomElement(using: &generator), let question = ledger.authorizations[id] else { return }
         if generator.oneIn(10) {
             let stale = AuthorizationTry(id.id, number: id.number + 1)
