@@ -165,7 +165,7 @@ struct SignInTests {
             client.advance(by: .milliseconds(1)).acts == ["sign-in signInTimedOut", "resume 1 failed signInTimedOut"]
         )
         let transcript = client.received(.signedIn("u"))
-        #expect(transcript.acts == ["send 1 subscribe #server-to-user-u", "signed in u"])
+        #expect(transcript == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u"])
     }
 
     @Test("A late success while the next sign-in is being authorized ends that", arguments: [true, false])
