@@ -51,6 +51,15 @@ package struct TestCertificates {
         }
     }
 
+    /// For a server that would rather speak HTTP/2.
+    package var http2ServerContext: NIOSSLContext {
+        get throws {
+            var configuration = try serverConfiguration
+            configuration.applicationProtocols = ["h2", "http/1.1"]
+            return try NIOSSLContext(configuration: configuration)
+        }
+    }
+
     private var serverConfiguration: TLSConfiguration {
         get throws {
             try .makeServerConfiguration(

@@ -120,6 +120,12 @@ package final class AsyncHTTPRequester: HTTPRequester {
         // So many requests are under way at once by default; none shall wait, its time running, for another's
         // connection.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
+        // A request that is given up ends its connection. With HTTP/2 it would end its stream only, and all that are
+        // tried after it would go over the same connection, which is dead where the network has changed.
+        configuration.httpVersion = .http1Only
+        // Channels ask together; what comes later is to find few connections that are dead, or that the server, which has
+        // not more patience than five seconds where it is Node.js, is about to close.
+        configuration.connectionPool.idleTimeout = .seconds(4)
         return configuration
     }
 

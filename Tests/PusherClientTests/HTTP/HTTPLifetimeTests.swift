@@ -1,4 +1,5 @@
 import PusherClient
+import TestTLS
 import Testing
 
 @Suite("The end of HTTP requests", .timeLimit(.minutes(5)))
@@ -18,6 +19,18 @@ struct HTTPLifetimeTests {
             task.cancel()
             await #expect(throws: CancellationError.self) { try await task.value }
             await server.nextEnd()
+        }
+    }
+
+    @Test("a server that has HTTP/2 too is asked with HTTP/1.1, where a request that is given up ends its connection")
+    func http1() async throws {
+        let certificates = try TestCertificates()
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        try await HTTPTestServer.serving(tls: try certificates.http2ServerContext) { _ in
+            .answer(200)
+        } _: { server in
+            let status = try await requester.status(.to("https://localhost:\(server.port)"))
+            #expect(status == 200)
         }
     }
 

@@ -38,7 +38,7 @@ extension HTTPRequester {
 
 extension AsyncHTTPRequester {
     /// One that waits for its connections, however slow the machine is.
-    static func patient(tls: TLSOptions) -> AsyncHTTPRequester {
-        AsyncHTTPRequester(tls: tls, connectTimeout: .patience)
+    static func patient(tls: TLSOptions = TLSOptions(), proxies: ProxyRules = .direct) -> AsyncHTTPRequester {
+        AsyncHTTPRequester(tls: tls, proxies: proxies, connectTimeout: .patience)
     }
 }
