@@ -27,7 +27,7 @@ extension ClientEngine {
             authorizations: loopState.authorizations.count + loopState.authorizations.waiting.count,
             waiters: waiters,
             channels: channels,
-            effects: effects + loopState.unfinished.count
+            effects: effects
         )
     }
 

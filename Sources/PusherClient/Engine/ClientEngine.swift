@@ -27,8 +27,6 @@ package final class ClientEngine: Sendable {
     struct LoopState {
         var connections: [AttemptID: any TransportConnection] = [:]
         var timers = TimerTable()
-        /// Effects that were left for the next turn of the loop.
-        var unfinished: ArraySlice<Effect> = []
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
         /// The sequences that have new events, and consumers that wait for them.
@@ -189,26 +187,21 @@ package final class ClientEngine: Sendable {
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
     /// Carries out effects until none is left, or so many have been that sockets and timers must have their turn of the
-    /// loop: user code on other threads, or in callbacks, may cause more for as long as it likes. Called by whoever has
-    /// set ``State/isDraining``.
+    /// loop: user code on other threads, or in callbacks, may cause more for as long as it likes. What has been caused
+    /// when a pass begins is carried out in it: were a part of that left for later, a server that sends without an end
+    /// could make it grow with each read. Called by whoever has set ``State/isDraining``.
     func drain() {
-        var effects = loopState.value.unfinished
-        if !effects.isEmpty { loopState.value.unfinished = [] }
-        var room = Self.effectsInOneTurn
-        while room > 0 {
-            if effects.isEmpty {
-                effects = takePending()[...]
-                if effects.isEmpty { break }
-            }
-            let turn = effects.prefix(room)
-            for effect in turn { run(effect) }
-            effects.removeFirst(turn.count)
-            room -= turn.count
+        var count = 0
+        var isDone = endDraining()
+        while !isDone && count < Self.effectsInOneTurn {
+            let effects = takePending()
+            for effect in effects { run(effect) }
+            count += effects.count
+            isDone = endDraining()
         }
-        if room == 0 { loopState.value.unfinished = effects }
         wakeSequences()
         flush()
-        if room == 0 { inAnotherTurn { self.drain() } }
+        if !isDone { inAnotherTurn { self.drain() } }
         #if Metrics
             tellMetrics()
         #endif
@@ -221,14 +214,20 @@ package final class ClientEngine: Sendable {
         eventLoop.assumeIsolated().scheduleTask(in: .milliseconds(1), work)
     }
 
-    /// Nobody carries out effects any more where there are none.
     private func takePending() -> [Effect] {
+        state.withLockedValue { state in
+            defer { state.pending = [] }
+            return state.pending
+        }
+    }
+
+    /// True where nothing is left to be carried out: nobody is at it any more.
+    private func endDraining() -> Bool {
         let counts = takeCounts()
         return state.withLockedValue { state in
             state.counts.add(counts)
-            if state.pending.isEmpty { state.isDraining = false }
-            defer { state.pending = [] }
-            return state.pending
+            state.isDraining = !state.pending.isEmpty
+            return !state.isDraining
         }
     }
 

@@ -58,6 +58,29 @@ struct ServerLimitTests {
         #expect(added.map(\.userId) == ["1", "2"])
     }
 
+    @Test("all that one read has brought is carried out before the next one")
+    func oneRead() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let received = Log<PusherEvent>()
+        pusher.bind { received.append($0) }
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let engine = pusher.engine
+        let server = world.server
+        for _ in 1...2 {
+            try await world.atOnce {
+                // The answer to it is the first effect, behind which all that follows has to wait.
+                server.sendText(#"{"event":"pusher:ping","data":{}}"#)
+                for _ in 1...15_000 { server.sendText(#"{"event":"a"}"#) }
+            }
+            // No time passes.
+            await world.run()
+            #expect(try await world.atOnce { engine.holdings.effects } == 0)
+        }
+        #expect(received.count == 30_000)
+        #expect(delegate.errors.count == 0)
+    }
+
     @Test("members for whom there is no room are neither kept nor told, and that is reported once")
     func membersWhoCome() async throws {
         let (pusher, channel) = try await join(.init(members: 3))
