@@ -129,7 +129,7 @@ extension PusherClientError.Code {
     public static let clientEventQueueFull = Self(rawValue: "clientEventQueueFull")
     /// The server rejected a client event (4301): too many in a second, too big, or switched off for the application.
     public static let clientEventRejected = Self(rawValue: "clientEventRejected")
-    /// The channel is not subscribed at this moment.
+    /// The channel is not subscribed at this moment, or can never be: the message says so.
     public static let notSubscribed = Self(rawValue: "notSubscribed")
 
     /// The user could not be signed in; the message and the cause say why.

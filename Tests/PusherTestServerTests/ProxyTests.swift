@@ -70,12 +70,13 @@ struct ProxyTunnelTests {
                 port: proxy.port,
                 authorization: .basic(username: "ada", password: "a:b c")
             )
-            let client = HTTPClient(configuration: configuration)
+            configuration.timeout.connect = .init(.patience)
             let request = HTTPClientRequest(url: "https://localhost:\(server.port)/no/such/path")
-            let response = try await client.execute(request, timeout: .init(.patience))
-            #expect(response.status == .notFound)
+            let status = try await HTTPClient.withHTTPClient(configuration: configuration) { client in
+                try await client.execute(request, timeout: .init(.patience)).status
+            }
+            #expect(status == .notFound)
             #expect(proxy.requests.map(\.status) == [200] && proxy.requests.map(\.isAuthorized) == [true])
-            try await client.shutdown()
             try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
         }
     }

@@ -8,8 +8,8 @@ extension PusherChannel {
     /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait; they go out in order, and not
     /// faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. What cannot be sent is reported
     /// to the delegate and by ``Pusher/errors``: a name that does not begin with `client-`, a channel that is public or
-    /// encrypted, data that is no JSON or too long, too many that wait. What was sent may be lost with the connection;
-    /// ``send(_:data:encoder:)`` says whether it was written.
+    /// encrypted, or whose name is none, data that is no JSON or too long, too many that wait. What was sent may be lost
+    /// with the connection; ``send(_:data:encoder:)`` says whether it was written.
     ///
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.

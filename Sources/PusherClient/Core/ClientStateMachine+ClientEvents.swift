@@ -31,7 +31,10 @@ extension ClientStateMachine {
     ) {
         catchUp(now: now, into: &effects)
         do throws(PusherClientError) {
-            guard subscriptions[name]?.id != id || subscriptions[name]?.isSubscribed == true else {
+            // What can never be subscribed, and what is unsubscribed, is said so below.
+            if let subscription = subscriptions[name], subscription.id == id, subscription.hasEvents,
+                !subscription.isSubscribed
+            {
                 throw PusherClientError(
                     .notSubscribed,
                     "the client event \(messages.first?.event ?? "") was not sent: \(name) is not subscribed; await subscribed() before",
@@ -109,6 +112,13 @@ extension ClientStateMachine {
             throw PusherClientError(
                 .unsubscribed,
                 "the client event \(event) was not sent: \(name) is unsubscribed",
+                channelName: name
+            )
+        }
+        if case .invalid(let error) = subscription.phase {
+            throw PusherClientError(
+                .notSubscribed,
+                "the client event \(event) was not sent: \(error.message)",
                 channelName: name
             )
         }

@@ -129,7 +129,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         let message = ServerErrorMessage(envelope.data)
-        connection.noteReported(code: message.code)
+        connection.noteReported(code: message.code, now: now)
         if message.isClientEventRejection {
             return clientEventRejected(message, named: envelope.channel, into: &effects)
         }
@@ -171,6 +171,8 @@ extension ClientStateMachine {
         // It may be an answer to an earlier unsubscribe of a channel that is being subscribed again.
         guard !message.isMissingSubscription else { return nil }
         if let name { return subscriptions[name]?.isPending == true ? name : nil }
+        // It may be an answer to a sign-in that was given up.
+        guard !message.quotesUserData else { return nil }
         if let named = message.channelNamed(where: { subscriptions[$0]?.isPending == true }) { return named }
         guard message.canRefuseSubscription, !message.isExistingSubscription, !signIn.isAwaitingServer else {
             return nil
@@ -198,7 +200,7 @@ extension ClientStateMachine {
             return effects.append(.deliver(nil, envelope))
         }
         // An event may still come for a channel that was just unsubscribed.
-        guard let subscription = subscriptions[name], subscription.isWanted else {
+        guard let subscription = subscriptions[name], subscription.hasEvents else {
             return receivedForUser(envelope, into: &effects)
         }
         if subscription.decryption != nil, !EventName.isProtocolEvent(envelope.event) {

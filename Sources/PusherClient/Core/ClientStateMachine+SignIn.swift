@@ -173,9 +173,14 @@ extension ClientStateMachine {
         guard let events = envelope.data.value?["events"]?.array else {
             return reportMalformed("\(envelope.event) has no list of events", nil, into: &effects)
         }
+        var isReported = false
         for event in events {
             guard let name = event["name"]?.string, let ids = event["user_ids"]?.array?.compactMap(\.identifier) else {
-                reportMalformed("\(envelope.event) has an event without a name or user_ids", nil, into: &effects)
+                // Once: a message has room for millions of them.
+                if !isReported {
+                    reportMalformed("\(envelope.event) has an event without a name or user_ids", nil, into: &effects)
+                }
+                isReported = true
                 continue
             }
             let leavesOut = signIn.watched(name, ids, configuration.members)

@@ -2,6 +2,17 @@ package import PusherProtocol
 
 /// What happens when an attempt fails or a connection ends (protocol clauses 6.1 and 7.3).
 extension ConnectionStateMachine {
+    /// The code of a `pusher:error`.
+    package struct ReportedCode: Hashable, Sendable {
+        package var code: Int
+        package var time: Instant
+
+        /// Whether it told of a close: it comes right before that. What came long ago was about something else.
+        func announced(_ close: CloseCode?, now: Instant) -> Bool {
+            close?.rawValue == code && now - time < .seconds(5)
+        }
+    }
+
     /// The end of the current attempt, or of the connection it became.
     struct Loss {
         var error: PusherClientError
@@ -31,7 +42,7 @@ extension ConnectionStateMachine {
             enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
             return true
         }
-        let isReported = session?.reportedCode != nil && session?.reportedCode == closure.code?.rawValue
+        let isReported = session?.reportedCode?.announced(closure.code, now: now) == true
         let error = closure.error ?? .closed(closure)
         if !isReported { effects.append(.report(error)) }
         let reason = PusherStatistics.LossReason(error, closeCode: closure.code, wasSuspended: wasSuspended)

@@ -26,8 +26,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         package var attempt: AttemptID
         package var socketID: String
         package var since: Instant
-        /// The code of the last `pusher:error`: a close with the same code is not reported a second time.
-        package var reportedCode: Int?
+        /// The last `pusher:error`: a close that it has told of is not reported a second time.
+        package var reportedCode: ReportedCode?
     }
 
     package struct Retry: Hashable, Sendable {
@@ -235,9 +235,9 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     /// A `pusher:error` with this code was reported on the connection that stands.
-    package mutating func noteReported(code: Int?) {
+    package mutating func noteReported(code: Int?, now: Instant) {
         guard case .connected(var session) = state else { return }
-        session.reportedCode = code
+        session.reportedCode = code.map { ReportedCode(code: $0, time: now) }
         state = .connected(session)
     }
 

@@ -68,6 +68,12 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
 
     package var isSubscribed: Bool { isWanted && phase == .subscribed }
 
+    /// Whether events of the channel are for the application: those of a name that can never be subscribed may be for
+    /// the user who is signed in.
+    package var hasEvents: Bool {
+        if case .invalid = phase { false } else { isWanted }
+    }
+
     package var deadline: Instant? {
         guard case .subscribing(let deadline, _) = phase else { return nil }
         return deadline

@@ -84,5 +84,5 @@ package struct SubscriptionTable: Hashable, Sendable {
 }
 
 extension SubscriptionStateMachine {
-    fileprivate var recipient: ChannelID? { isWanted && decryption == nil ? id : nil }
+    fileprivate var recipient: ChannelID? { hasEvents && decryption == nil ? id : nil }
 }

@@ -35,6 +35,19 @@ struct ClientEventTests {
         #expect(transcript.sent == [Envelope(event: "client-y", channel: "presence-a", data: .json("1"))])
     }
 
+    @Test("An event on a channel whose name is none is refused: nothing could ever send it")
+    func invalidChannel() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a:b")
+        let transcript = client.trigger("client-x", on: "private-a:b")
+        #expect(transcript == ["report notSubscribed of private-a:b"])
+        let message = transcript.reports.first?.message
+        #expect(message?.contains("was not sent") == true && message?.contains("name") == true, "\(message ?? "")")
+        client.send("client-x", on: "private-a:b")
+        #expect(client.machine.statistics(now: client.now).clientEvents.refused == 2)
+        #expect(client.machine.statistics(now: client.now).clientEvents.accepted == 0)
+    }
+
     @Test("Events wait until their channel is subscribed, and go out in the order of the calls")
     func queued() {
         var client = CoreClient()

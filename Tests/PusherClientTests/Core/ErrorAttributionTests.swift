@@ -85,6 +85,14 @@ struct ErrorAttributionTests {
         )
     }
 
+    @Test("No channel, where it is the late answer to a sign-in that was given up", arguments: ["a", "user", "digest"])
+    func lateRefusalOfSignIn(name: String) {
+        var client = client(pending: [name])
+        let message = "Invalid signature: Expected HMAC SHA256 hex digest of 1.1::user::{}, but got x"
+        #expect(client.received(.error(nil, message)) == ["report serverError"])
+        #expect(client.machine.subscriptions[name]?.isPending == true)
+    }
+
     @Test("Nobody, where nothing is pending")
     func nothingPending() {
         var client = client(pending: [], subscribed: ["a"])

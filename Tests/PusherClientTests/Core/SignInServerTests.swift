@@ -265,10 +265,14 @@ struct SignInServerTests {
     }
 
     @Test("Nobody subscribes the user's channel otherwise, and nobody's success ends it")
-    func userChannel() {
+    func userChannel() throws {
         var client = signedIn()
         #expect(client.subscribe("#server-to-user-u").told == ["failed #server-to-user-u invalidChannelName"])
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
+        // The channel that was refused takes none of the user's events.
+        #expect(client.received(.message("#server-to-user-u")) == ["user message"])
+        let attempt = try #require(client.machine.connection.currentAttempt)
+        #expect(client.machine.recipient(ofEvent: "message", on: "#server-to-user-u", attempt) == nil)
         #expect(client.unsubscribe("#server-to-user-u").wire == [])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         // One that is too late to be of use is not answered either.
@@ -302,12 +306,17 @@ struct SignInServerTests {
         #expect(client.machine.signIn.online == [])
     }
 
-    @Test("An entry that cannot be used is reported, and costs no other")
+    @Test("An entry that cannot be used is reported, once for a message, and costs no other")
     func malformedEntries() {
         var client = signedIn()
-        let events =
-            #"[{"name":"online"},{"user_ids":["a"]},3,null,{"name":1,"user_ids":[]},{"name":"online","user_ids":"a"}]"#
-        #expect(client.received(watchlist(events)).words == Array(repeating: "report malformedMessage", count: 6))
+        let entries = [
+            #"{"name":"online"}"#, #"{"user_ids":["a"]}"#, "3", "null", #"{"name":1,"user_ids":[]}"#,
+            #"{"name":"online","user_ids":"a"}"#,
+        ]
+        for entry in entries {
+            #expect(client.received(watchlist("[\(entry)]")) == ["report malformedMessage"], "\(entry)")
+        }
+        #expect(client.received(watchlist("[\(entries.joined(separator: ","))]")) == ["report malformedMessage"])
         let mixed = #"[null,{"name":"online","user_ids":["a",null,{},["b"],true]}]"#
         #expect(client.received(watchlist(mixed)) == ["report malformedMessage", "online a"])
         #expect(client.received(watchlist("[]")) == [])

@@ -95,6 +95,19 @@ struct HostileServerTests {
         #expect(delegate.errors.elements.map(\.code) == [4200])
     }
 
+    @Test("a close is reported where an error with the same code came long before it")
+    func errorLongBeforeClose() async throws {
+        let delegate = RecordingDelegate()
+        let pusher = try await world.makeConnectedClient()
+        pusher.delegate = delegate
+        world.server.sendText(#"{"event":"pusher:error","data":{"code":4200,"message":"unknown message"}}"#)
+        await world.run()
+        await world.advance(by: .seconds(10))
+        world.server.closeConnections(code: 4200)
+        await world.run()
+        #expect(delegate.errors.elements.map(\.code) == [4200, 4200])
+    }
+
     @Test(
         "a first message that is no greeting does not leave the client stuck (pusher-js hangs)",
         arguments: [

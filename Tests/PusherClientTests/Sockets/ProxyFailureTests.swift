@@ -163,7 +163,7 @@ struct ProxyFailureTests {
                 let rules = ProxyRules(
                     .server(host: proxy.host, port: proxy.port, credentials: .init(username: "ada", password: "wrong"))
                 )
-                let requester = AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+                let requester = AsyncHTTPRequester.patient(proxies: rules)
                 let url = "\(useTLS ? "https" : "http")://\(proxiedName):\(server.port)/pusher/auth"
                 let error = await #expect(throws: HTTPRequestError.self) { try await requester.response(to: .get(url)) }
                 #expect(error?.message.contains("the proxy '127.0.0.1'") == true, "\(error?.message ?? "")")
@@ -175,7 +175,7 @@ struct ProxyFailureTests {
     @Test("an authorization at an address over TLS is not sent through a proxy that could pose as it")
     func authorizationAtAddress() async throws {
         let rules = ProxyRules(.server(host: "127.0.0.1", port: 9))
-        let requester = AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+        let requester = AsyncHTTPRequester.patient(proxies: rules)
         let error = await #expect(throws: HTTPRequestError.self) {
             try await requester.response(to: .get("https://10.0.0.1/pusher/auth"))
         }

@@ -51,18 +51,13 @@ struct RealServerTests {
         var configuration = HTTPClient.Configuration()
         configuration.tlsConfiguration = try TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
             .makeConfiguration()
-        let client = HTTPClient(configuration: configuration)
+        configuration.timeout.connect = .init(.patience)
         var request = HTTPClientRequest(url: server.httpURL + signed.pathAndQuery)
         request.method = .POST
         request.body = .bytes(ByteBuffer(string: signed.body))
-        let status: HTTPResponseStatus
-        do {
-            status = try await client.execute(request, timeout: .init(.patience)).status
-        } catch {
-            try await client.shutdown()
-            throw error
+        let status = try await HTTPClient.withHTTPClient(configuration: configuration) { [request] client in
+            try await client.execute(request, timeout: .init(.patience)).status
         }
-        try await client.shutdown()
         #expect(status == .ok)
     }
 

@@ -111,7 +111,7 @@ struct ThroughProxyTests {
                     #expect(await socket.nextOutcome() == .opened)
                     _ = try await socket.abort()
                     #expect(
-                        try await AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+                        try await AsyncHTTPRequester.patient(proxies: rules)
                             .response(to: .get("http://\(host):\(server.port)/nowhere")).status == 404
                     )
                     #expect(proxy.requests.count == count)
@@ -132,7 +132,7 @@ struct ThroughProxyTests {
                     .redirect(307, location)
                 } _: { redirecting in
                     let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, exempting: ["127.0.0.1"]))
-                    let requester = AsyncHTTPRequester(tls: TLSOptions(), proxies: rules)
+                    let requester = AsyncHTTPRequester.patient(proxies: rules)
                     let direct = "http://127.0.0.1:\(server.port)/nowhere"
                     #expect(try await requester.response(to: .get(direct)).status == 404)
                     #expect(proxy.requests.isEmpty)
