@@ -127,6 +127,22 @@ struct FaultTests {
         )
     }
 
+    @Test(
+        "an error is written as the dialect does, with and without a code",
+        arguments: [
+            (PusherTestServer.Dialect.pusher, #"{"code":4200,"message":"no"}"#, #"{"code":null,"message":"no"}"#),
+            (.slanger, #""{\"code\":4200,\"message\":\"no\"}""#, #""{\"message\":\"no\"}""#),
+        ]
+    )
+    func errors(dialect: PusherTestServer.Dialect, coded: String, uncoded: String) {
+        var server = BrainTranscript { $0.dialect = dialect }
+        _ = server.connect(1)
+        for (code, data) in [(4200, coded), (nil, uncoded)] {
+            let sent = server.brain.sendError(code: code, message: "no", channel: nil, .all).withoutRecords
+            #expect(sent == [.send(1, #"{"event":"pusher:error","data":\#(data)}"#)])
+        }
+    }
+
     @Test("the server pings quiet clients, and closes those that do not answer with 4201")
     func pings() {
         var server = BrainTranscript { $0.pingInterval = .seconds(60) }

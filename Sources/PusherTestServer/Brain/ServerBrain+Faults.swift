@@ -87,4 +87,13 @@ extension ServerBrain {
         let payload = data.map { Envelope.Payload.string($0) } ?? .none
         return send(.text(dialect.text(Envelope(event: name, channel: channel, data: payload))), target)
     }
+
+    package mutating func sendError(
+        code: Int?,
+        message: String,
+        channel: String?,
+        _ target: PusherTestServer.Target
+    ) -> [ServerAction] {
+        send(.text(dialect.error(code: code, message: message, channel: channel)), target)
+    }
 }

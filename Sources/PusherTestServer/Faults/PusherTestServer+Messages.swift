@@ -35,6 +35,18 @@ extension PusherTestServer {
         engine.step { brain in brain.sendEvent(name, data: data, channel: channel, target) }
     }
 
+    /// Sends `pusher:error`, written as servers of the ``Dialect`` do. The connection stays: see
+    /// ``closeConnections(_:code:reason:)`` for one that ends.
+    ///
+    /// - Parameters:
+    ///   - code: A code of the protocol (clause 6); nil for an error without one, as refusals of subscriptions are.
+    ///   - message: What the server says about it.
+    ///   - channel: The channel that the error names, which those of servers seldom do.
+    ///   - target: Who gets it.
+    public func sendError(code: Int?, message: String, channel: String? = nil, to target: Target = .all) {
+        engine.step { brain in brain.sendError(code: code, message: message, channel: channel, target) }
+    }
+
     /// Answers subscriptions to a channel in another way than usual; nil, as usual again.
     public func failSubscriptions(to channel: String, with fault: SubscriptionFault?) {
         engine.step { brain in brain.failSubscriptions(to: channel, with: fault) }
