@@ -1,6 +1,6 @@
 import PusherClient
 
-/// How often each kind of fault was met in each state of the client.
+/// How often each kind of fault was brought about in each state of the client.
 package struct FaultCoverage: Sendable {
     package private(set) var counts: [String: [String: Int]] = [:]
 
@@ -83,6 +83,6 @@ extension Action {
 
     private static func range(_ code: Int?) -> String {
         guard let code else { return "without a code" }
-        return code < 4000 ? "below 4000" : "\(code / 100)xx"
+        return code < 4000 ? "below 4000" : code < 4400 ? "\(code / 100)xx" : "from 4400 on"
     }
 }

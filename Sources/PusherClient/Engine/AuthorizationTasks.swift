@@ -20,6 +20,8 @@ struct AuthorizationTasks {
 
     /// How many are asked.
     var count: Int { running.count }
+    /// How many answers are waited for.
+    var unansweredCount: Int { taskOf.count }
     /// How many of them for channels.
     var channelCount: Int { running.count - (userTask == nil ? 0 : 1) }
 

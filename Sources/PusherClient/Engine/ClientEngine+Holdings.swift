@@ -6,6 +6,8 @@ package struct Holdings: Sendable {
     package var sockets: [AttemptID]
     /// Authorizations that are being asked for, or about to be.
     package var authorizations: Int
+    /// The tries of authorizations that tasks are at.
+    package var tries: Int
     /// Calls that wait.
     package var waiters: Int
     package var channels: Int
@@ -25,6 +27,7 @@ extension ClientEngine {
             timers: loopState.timers.purposes,
             sockets: Array(loopState.connections.keys),
             authorizations: loopState.authorizations.count + loopState.authorizations.waiting.count,
+            tries: loopState.authorizations.unansweredCount,
             waiters: waiters,
             channels: channels,
             effects: effects

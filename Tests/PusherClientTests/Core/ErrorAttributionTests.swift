@@ -93,6 +93,29 @@ struct ErrorAttributionTests {
         #expect(client.machine.subscriptions[name]?.isPending == true)
     }
 
+    @Test("What is not wanted any more is not believed to be refused: the server's answer may come yet")
+    func refusalOfWhatIsGivenUp() {
+        for event in ["answer", "silence", "subscribed again"] {
+            var client = CoreClient.connected()
+            client.subscribe("private-a")
+            client.authorized("private-a")
+            #expect(client.unsubscribe("private-a").wire == [], "\(event)")
+            #expect(client.received(.error(nil, "no")) == ["report serverError of private-a"], "\(event)")
+            // It is not the one that is pending any more.
+            #expect(client.received(.error(nil, "no")) == ["report serverError"], "\(event)")
+            switch event {
+            case "answer": #expect(client.received(.success("private-a")).wire == ["send 1 unsubscribe private-a"])
+            case "silence": #expect(client.advance(by: .seconds(10)).wire == ["send 1 unsubscribe private-a"])
+            default:
+                client.subscribe("private-a")
+                #expect(client.machine.subscriptions["private-a"]?.isAuthorizing == true)
+                #expect(client.received(.success("private-a")).told == ["subscribed private-a"])
+                #expect(client.unsubscribe("private-a").wire == ["send 1 unsubscribe private-a"])
+            }
+            #expect(client.machine.subscriptions.isEmpty, "\(event)")
+        }
+    }
+
     @Test("Nobody, where nothing is pending")
     func nothingPending() {
         var client = client(pending: [], subscribed: ["a"])

@@ -114,7 +114,8 @@ struct SubscriptionTableTests {
         ],
         .unwanted: [
             .subscribe: "subscribing", .subscribeWithOwnAuthorization: "subscribing",
-            .success: "gone, send 1 unsubscribe x", .error: "gone, report serverError of x", .refusal: "gone",
+            .success: "gone, send 1 unsubscribe x", .refusal: "gone",
+            .error: "subscribing unwanted, report serverError of x",
             .existing: "gone, send 1 unsubscribe x", .subscriptionTimer: "gone, send 1 unsubscribe x",
             .loss: "gone", .disconnect: "gone", .reconnect: "gone",
         ],

@@ -113,6 +113,23 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "presence-cache-room", in: outcome) == 1)
     }
 
+    @Test("An error that named no channel costs none that is subscribed again before the server answers (seed 1571)")
+    func refusalOfWhatIsGivenUp() async {
+        // What the client writes is late: the error comes before the server has seen the subscription.
+        let outcome = await run(
+            dialect: 3,
+            [
+                .connect, .slowWrites(milliseconds: 5_000), .subscribe("private-room"), .advance(milliseconds: 1_000),
+                .unsubscribe("private-room"), .error(code: nil, message: "no private-room"),
+                .advance(milliseconds: 1_000), .failAuthorizations(.delayed(.seconds(9)), count: 1),
+                .subscribe("private-room"), .advance(milliseconds: 6_000), .unsubscribe("private-room"),
+                .advance(milliseconds: 20_000),
+            ]
+        )
+        #expect(outcome.violations == [])
+        #expect(subscriptions(to: "private-room", in: outcome) == 1)
+    }
+
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
     /// How often the client asked for the channel before it was left to itself.

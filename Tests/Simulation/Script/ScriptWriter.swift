@@ -189,7 +189,11 @@ extension ScriptWriter {
     }
 
     private mutating func closeCode() -> Int? {
-        draw([nil, 1000, 1001, 1006, 1011, Int.random(in: 4000...4399, using: &generator), 4200, 4201, 4100, 4009])
+        draw([
+            nil, 1000, 1001, 1006, 1011, Int.random(in: 1000...1015, using: &generator),
+            Int.random(in: 3000...3999, using: &generator), Int.random(in: 4000...4399, using: &generator),
+            Int.random(in: 4400...4999, using: &generator), 4200, 4201, 4100, 4009,
+        ])
     }
 
     mutating func encryptedChannel() -> String {
@@ -201,7 +205,9 @@ extension ScriptWriter {
     private mutating func fault() -> PusherTestServer.AuthorizationFault {
         draw([
             .status(403), .status(503), .status(429, headers: [.init(name: "Retry-After", value: "3")]), .body("no"),
-            .body(#"{"auth":7}"#), .delayed(.seconds(3)), .delayed(.seconds(12)), .unanswered, .dropped,
+            .body(#"{"auth":7}"#),
+            // Without what presence and encrypted channels need besides.
+            .body(#"{"auth":"app-key:00"}"#), .delayed(.seconds(3)), .delayed(.seconds(12)), .unanswered, .dropped,
             .wrongSignature, .wrongSharedSecret,
         ])
     }

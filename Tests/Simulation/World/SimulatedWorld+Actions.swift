@@ -125,8 +125,7 @@ extension SimulatedWorld {
         switch action {
         case .close(let code): server.closeConnections(clients, code: code)
         case .error(let code, let message):
-            let number = code.map { String($0) } ?? "null"
-            server.sendEvent("pusher:error", data: #"{"code":\#(number),"message":"\#(message)"}"#, to: clients)
+            server.sendError(code: code, message: message, to: clients)
         case .dropConnections: server.dropConnections(clients)
         case .restart(let refusing): restart(refusing: refusing)
         case .publish(let channel, let event): publish(event, to: channel)

@@ -13,6 +13,7 @@ extension SimulatedWorld {
         checkEnd(machine)
         checkTimers(holdings.timers, machine.connection.state)
         checkTimers(holdings.timers, machine)
+        checkTries(holdings.tries, machine)
         checkChannels(machine, holdings)
         let balance = StatisticsBalance(
             machine,
@@ -121,6 +122,12 @@ extension SimulatedWorld {
             !machine.clientEvents.isHeldByLimit || running.contains(.clientEvents),
             "client events wait for the limit without a timer"
         )
+    }
+
+    /// What is asked for is wanted.
+    private func checkTries(_ tries: Int, _ machine: ClientStateMachine) {
+        let wanted = machine.authorizations.jobs.count
+        violations.check(tries <= wanted, "\(tries) authorizations are asked for, and \(wanted) wanted")
     }
 
     private func checkChannels(_ machine: ClientStateMachine, _ holdings: Holdings) {
