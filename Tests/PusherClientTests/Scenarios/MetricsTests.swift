@@ -226,6 +226,25 @@
             let latency = metrics.timers(label: "pusher.authorizations.latency").first?.values
             #expect(latency?.count == 3 && latency?.first == 2_000_000_000)
             #expect(metrics.timers(label: "pusher.ping.round_trip").first?.values == [0])
+            #expect(total("pusher.connection.attempts.failed", [("reason", "network")]) == 3)
+        }
+
+        @Test("events that wait for a key are a level, which falls when it has come")
+        func held() async throws {
+            let pusher = try await world.makeConnectedClient()
+            pusher.emitMetrics(to: metrics)
+            let secret = pusher.subscribe("private-encrypted-orders")
+            await world.runUntil { secret.subscribed }
+            world.server.rotateEncryptionKey()
+            world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
+            try world.server.publish(event: "e", data: "1", to: secret.name)
+            await world.runUntil { level("pusher.events.held") == 1 }
+            await world.runUntil { world.server.authorizationRequests.count == 2 }
+            await world.advance(by: .seconds(2))
+            await world.runUntil { pusher.statistics.events.held == 0 }
+            await world.run()
+            #expect(level("pusher.events.held") == 0)
+            #expect(pusher.statistics.events.undecryptable == 0)
         }
 
         @Test("messages that come in one read are told at once, and not one by one")

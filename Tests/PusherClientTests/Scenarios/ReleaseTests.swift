@@ -7,9 +7,17 @@ import Testing
 struct ReleaseTests {
     /// What the client is doing when something is dropped.
     enum Situation: String, CaseIterable, Sendable {
-        case initialized, connecting, waiting, connected, subscribing, authorizing, pausing, signingIn, disconnecting
-        case disconnected, refused
+        case initialized, connecting, waiting, unavailable, connected, subscribing, authorizing, pausing, signingIn
+        case disconnecting, disconnected, refused
     }
+
+    private struct WeakReference {
+        private(set) weak var object: AnyObject?
+        init(_ object: AnyObject) { self.object = object }
+    }
+
+    /// The client is not where it was to be.
+    private struct NotBrought: Error {}
 
     /// Something that only a closure or a task of the application owns: as long as it is there, so are they.
     private final class Owned: Sendable {}
@@ -55,7 +63,7 @@ struct ReleaseTests {
     /// Brings the client there.
     private func bring(_ pusher: Pusher, into situation: Situation) async throws {
         switch situation {
-        case .connecting: world.server.failConnections(with: .stalled)
+        case .connecting, .unavailable: world.server.failConnections(with: .stalled)
         case .waiting: world.network.failLinks(with: .unreachable)
         case .subscribing: world.server.failSubscriptions(to: "private-orders", with: .unanswered)
         case .refused: world.server.failConnections(with: .closed(code: 4001))
@@ -66,6 +74,9 @@ struct ReleaseTests {
         await world.run()
         switch situation {
         case .initialized, .connecting, .waiting, .refused: break
+        case .unavailable:
+            await world.advance(by: .seconds(10))
+            guard case .unavailable = pusher.connection.status else { throw NotBrought() }
         case .disconnecting, .disconnected:
             await runUntil(pusher) { $0.connectionState == .connected }
             // So it does not answer the closing handshake.
@@ -84,7 +95,7 @@ struct ReleaseTests {
         let state: ConnectionState =
             switch situation {
             case .initialized, .disconnected, .refused: .disconnected
-            case .connecting: .connecting
+            case .connecting, .unavailable: .connecting
             case .waiting: .reconnecting
             case .connected, .subscribing, .authorizing, .pausing, .signingIn: .connected
             case .disconnecting: .disconnecting
@@ -192,19 +203,27 @@ struct ReleaseTests {
         let pusher = makeClient(for: situation)
         let channel = try #require(pusher.connection.channels.find(name: "private-orders"))
         try await bring(pusher, into: situation)
-        var events: [EventSequence<PusherEvent>] = [
+        let presence = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+        var sequences: [Any] = []
+        var buffers: [WeakReference] = []
+        func keep<Element>(_ sequence: EventSequence<Element>) {
+            sequences.append(sequence)
+            buffers.append(WeakReference(sequence.buffer))
+        }
+        for sequence in [
             pusher.events, pusher.events(named: "e"), channel.events, channel.events(named: "e"), pusher.user.events,
-        ]
-        var statuses: EventSequence<ConnectionStatus>? = pusher.statuses
-        var errors: EventSequence<PusherClientError>? = pusher.errors
-        var misses: EventSequence<CacheMiss>? = channel.cacheMisses
+            pusher.user.events(named: "e"),
+        ] { keep(sequence) }
+        keep(pusher.statuses)
+        keep(pusher.errors)
+        keep(channel.cacheMisses)
+        keep(channel.resubscriptions)
+        keep(channel.decryptionFailures)
+        keep(presence.memberships)
+        keep(pusher.user.watchlist.changes)
         let registries = [pusher.engine.everyEvent, pusher.engine.userEvents, channel.sinks]
-        weak let first = events.first?.buffer
-        weak let second = statuses?.buffer
-        weak let third = errors?.buffer
-        weak let fourth = misses?.buffer
         #expect(registries.allSatisfy { !$0.isEmpty })
-        #expect(first != nil && second != nil && third != nil && fourth != nil)
+        #expect(buffers.allSatisfy { $0.object != nil })
         // One whose reader is cancelled is as one that is dropped.
         var owned: Owned? = Owned()
         let probe = Probe(try #require(owned))
@@ -216,13 +235,10 @@ struct ReleaseTests {
         reading?.cancel()
         await reading?.value
         reading = nil
-        events = []
-        statuses = nil
-        errors = nil
-        misses = nil
+        sequences = []
         await world.runUntil { probe.isFreed }
         #expect(registries.allSatisfy { $0.isEmpty })
-        #expect(first == nil && second == nil && third == nil && fourth == nil)
+        #expect(buffers.allSatisfy { $0.object == nil })
     }
 
     /// A call that may have to wait.

@@ -84,7 +84,7 @@ struct AuthorizationOverSocketsTests {
         try await PusherTestServer.withServer { server in
             let endpoint = AuthEndpoint(
                 server.httpURL + "/pusher/auth",
-                headers: ["Authorization": "Bearer one"],
+                headers: ["Authorization": "Bearer hush-one"],
                 parameters: ["team": "a b&c=é"],
                 headersProvider: { request in ["X-Socket": request.socketID] }
             )
@@ -109,7 +109,7 @@ struct AuthorizationOverSocketsTests {
             )
             #expect(request.method == "POST")
             #expect(request.header("Content-Type") == "application/x-www-form-urlencoded")
-            #expect(request.header("Authorization") == "Bearer one")
+            #expect(request.header("Authorization") == "Bearer hush-one")
             #expect(request.header("X-Socket") == socketID)
             await pusher.disconnected()
         }

@@ -142,16 +142,17 @@ struct RealServerTests {
                     port: server.port,
                     path: "/some/prefix",
                     useTLS: false,
-                    headers: ["Authorization": "Bearer token"],
+                    headers: ["Authorization": "Bearer hush"],
                     subprotocol: "pusher-channels-protocol-7",
-                    callbackQueue: .eventLoop
+                    callbackQueue: .eventLoop,
+                    logger: .quiet
                 )
             )
             try await pusher.connected()
             let request = try #require(try await server.waitForConnections(timeout: .patience).first).request
             #expect(request.path == "/some/prefix/app/app-key")
             #expect(request.parameters["protocol"] == "7")
-            #expect(request.header("Authorization") == "Bearer token")
+            #expect(request.header("Authorization") == "Bearer hush")
             #expect(request.header("Host") == "127.0.0.1:\(server.port)")
             #expect(request.header("Sec-WebSocket-Protocol") == "pusher-channels-protocol-7")
         }

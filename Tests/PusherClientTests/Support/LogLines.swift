@@ -7,12 +7,14 @@ final class LogLines: Sendable {
     var messages: [String] { lines.elements }
 
     func logger(_ level: Logger.Level) -> Logger {
-        Logger(label: "test") { _ in Handler(lines: lines, logLevel: level) }
+        Logger(label: "test") { _ in Handler(lines: lines, level: level) }
     }
 
     private struct Handler: LogHandler {
         let lines: Log<String>
-        var logLevel: Logger.Level
+        let level: Logger.Level
+        /// All of it is searched, and what the test looks at is kept.
+        var logLevel = Logger.Level.trace
         var metadata: Logger.Metadata = [:]
 
         subscript(metadataKey key: String) -> Logger.Metadata.Value? {
@@ -21,7 +23,9 @@ final class LogLines: Sendable {
         }
 
         func log(event: LogEvent) {
-            lines.append("\(event.message) \(event.metadata ?? [:])")
+            let line = "\(event.message) \(event.metadata ?? [:])"
+            SecretSearch.search(line)
+            if event.level >= level { lines.append(line) }
         }
     }
 }

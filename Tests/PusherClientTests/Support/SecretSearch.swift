@@ -1,5 +1,7 @@
 import Logging
+import PusherEncryption
 import PusherTestServer
+import TestSupport
 import Testing
 
 /// Looks for what must never be shown.
@@ -7,9 +9,28 @@ enum SecretSearch {
     /// Stands in every secret that a test makes up, so that it is known wherever it is shown.
     static let mark = "hush"
 
-    private static let known = [
-        mark, PusherTestServer.Options().application.secret, PusherTestServer.Options.testEncryptionMasterKey,
-    ]
+    private static let known =
+        [mark, PusherTestServer.Options().application.secret, PusherTestServer.Options.testEncryptionMasterKey]
+        + sharedSecrets
+
+    /// Those of the encrypted channels that tests have.
+    private static let sharedSecrets = ["a", "b", "cache-a", "chat", "news", "orders", "other"].compactMap { name in
+        SecretKey(base64: PusherTestServer.Options.testEncryptionMasterKey).map { key in
+            SharedSecret.base64(channel: "private-encrypted-\(name)", masterKey: key)
+        }
+    }
+
+    /// Records what a line of the log shows.
+    static func search(_ line: String) {
+        if let secret = secret(in: line) { Issue.record("the log shows \(secret): \(line)") }
+    }
+
+    /// Records what a value shows in any form in which a program prints it.
+    static func search(formsOf value: Any) {
+        for form in PrintedForms.of(value) {
+            if let secret = secret(in: form) { Issue.record("\(secret) is shown: \(form)") }
+        }
+    }
 
     /// What a text shows that is secret in any test; nil where there is nothing of the kind.
     static func secret(in text: String) -> String? {
@@ -50,7 +71,6 @@ private struct SearchingHandler: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let line = "\(event.message) \(event.metadata ?? [:])"
-        if let secret = SecretSearch.secret(in: line) { Issue.record("the log shows \(secret): \(line)") }
+        SecretSearch.search("\(event.message) \(event.metadata ?? [:])")
     }
 }

@@ -224,5 +224,8 @@ final class RecordingDelegate: PusherDelegate {
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {
         undecryptable.append("\(channelName) \(eventName)")
     }
-    func receivedError(error: PusherError) { errors.append(error) }
+    func receivedError(error: PusherError) {
+        SecretSearch.search(formsOf: error)
+        errors.append(error)
+    }
 }
