@@ -13,7 +13,7 @@ enum SecretSearch {
         [mark, PusherTestServer.Options().application.secret, PusherTestServer.Options.testEncryptionMasterKey]
         + sharedSecrets
 
-    /// Those of the encrypted channels that tests have.
+    /// Those of most encrypted channels that tests have, with the key that servers begin with.
     private static let sharedSecrets = ["a", "b", "cache-a", "chat", "news", "orders", "other"].compactMap { name in
         SecretKey(base64: PusherTestServer.Options.testEncryptionMasterKey).map { key in
             SharedSecret.base64(channel: "private-encrypted-\(name)", masterKey: key)
