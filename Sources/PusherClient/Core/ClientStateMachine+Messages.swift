@@ -150,11 +150,6 @@ extension ClientStateMachine {
         }
         effects.append(.report(message.clientError(channelName: name ?? envelope.channel)))
         guard let name else { return }
-        if envelope.channel == nil, subscriptions[name]?.isWanted == false {
-            // That it was meant is a guess, and nobody waits for more.
-            subscriptions.update(name) { $0.dismiss() }
-            return
-        }
         let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
         failSubscription(name, error, now: now, into: &effects)
     }

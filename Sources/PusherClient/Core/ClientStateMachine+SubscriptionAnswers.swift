@@ -32,6 +32,7 @@ extension ClientStateMachine {
                 replaceMembers(of: name, envelope, isNews: false, into: &effects)
             } else {
                 ignore()
+                endForgotten(subscription, into: &effects)
             }
             return true
         }
@@ -49,6 +50,17 @@ extension ClientStateMachine {
         decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
         if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
         return true
+    }
+
+    /// The server has a subscription that the client has given up, and that an error was taken to have refused. Some
+    /// servers do not answer who asks for what they have: it is ended, so that the next one is answered.
+    private func endForgotten(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
+        switch subscription.phase {
+        case .subscribing, .subscribed, .invalid: break
+        case .idle, .authorizing, .awaitingSignIn, .failed:
+            guard let session = connection.session else { return }
+            effects.append(.send(session.attempt, .unsubscribe(channel: subscription.name)))
+        }
     }
 
     /// The form in which soketi, pylon and others refuse: the channel is named.

@@ -246,8 +246,8 @@ extension ClientStateMachine {
     // MARK: The subscription timeout, and loss
 
     mutating func endOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
-        let asked = subscriptions.values.filter { $0.deadline != nil }
-        let overdue = asked.filter { ($0.deadline ?? now) <= now }.sorted { $0.id < $1.id }
+        let pending = subscriptions.values.filter(\.isPending)
+        let overdue = pending.filter { ($0.deadline ?? now) <= now }.sorted { $0.id < $1.id }
         for subscription in overdue {
             let name = subscription.name
             let wasWanted = subscription.isWanted

@@ -53,9 +53,6 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     private var isUnanswered = false
     /// True where the server is taken to have refused on this connection: it may have meant another channel.
     private var isRefused = false
-    /// True where an error that named no channel is taken for the refusal of this one, which nobody wants any more. It is
-    /// kept for as long as the server's answer would have been waited for: that may come yet.
-    private var isDismissed = false
     /// When the subscription was lost; nil where there was none.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
@@ -90,7 +87,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var sendsClientEvents: Bool { kind.base == .private || kind.base == .presence }
 
     /// True where the server has been asked, and has not answered.
-    package var isPending: Bool { deadline != nil && !isDismissed }
+    package var isPending: Bool { deadline != nil }
 
     /// True where the subscription can be begun.
     package var canBegin: Bool {
@@ -127,11 +124,6 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// a new channel object.
     package mutating func reinstate(as id: ChannelID) {
         self.id = id
-        if isDismissed {
-            isDismissed = false
-            isRefused = true
-            phase = .idle
-        }
         isWanted = true
         isHeld = false
         leaseCount = 0
@@ -166,9 +158,6 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
             return .later
         }
     }
-
-    /// The server seems to have refused what is not wanted.
-    package mutating func dismiss() { isDismissed = !isWanted }
 
     /// What follows from the server's answer.
     package struct Confirmation: Hashable, Sendable {

@@ -75,6 +75,8 @@ struct SubscriptionTableTests {
     static let authorizing: Row = [
         .subscribeWithOwnAuthorization: "subscribing, forget the authorization, send 1 subscribe x",
         .unsubscribe: "gone, retired x, forget the authorization",
+        // Of what was given up before.
+        .success: "authorizing, send 1 unsubscribe x",
         .authorized: "subscribing, send 1 subscribe x",
         .authorizationFailed: "failed authorizationFailed, failed x authorizationFailed",
         .authorizationUnusable: "failed invalidAuthorization, failed x invalidAuthorization",
@@ -97,6 +99,7 @@ struct SubscriptionTableTests {
         // What is being authorized is the user.
         .awaitingSignIn: [
             .subscribeWithOwnAuthorization: "subscribing, send 1 subscribe x",
+            .success: "awaitingSignIn, send 1 unsubscribe x",
             .unsubscribe: "gone, retired x", .authorizationTimer: "awaitingSignIn, forget the authorization",
             .loss: "idle, forget the authorization", .disconnect: "idle, forget the authorization",
             .reconnect: "authorizing, forget the authorization, authorize the user for 2.1, {ask 2}",
@@ -114,8 +117,7 @@ struct SubscriptionTableTests {
         ],
         .unwanted: [
             .subscribe: "subscribing", .subscribeWithOwnAuthorization: "subscribing",
-            .success: "gone, send 1 unsubscribe x", .refusal: "gone",
-            .error: "subscribing unwanted, report serverError of x",
+            .success: "gone, send 1 unsubscribe x", .error: "gone, report serverError of x", .refusal: "gone",
             .existing: "gone, send 1 unsubscribe x", .subscriptionTimer: "gone, send 1 unsubscribe x",
             .loss: "gone", .disconnect: "gone", .reconnect: "gone",
         ],
@@ -128,8 +130,12 @@ struct SubscriptionTableTests {
         .timedOut: failed.merging([
             .success: "{subscribed}", .unsubscribe: "gone, retired x, send 1 unsubscribe x",
         ]) { _, new in new },
-        .unauthorized: failed,
-        .unusable: failed,
+        .unauthorized: failed.merging([
+            .success: "failed authorizationFailed, send 1 unsubscribe x"
+        ]) { _, new in new },
+        .unusable: failed.merging([
+            .success: "failed invalidAuthorization, send 1 unsubscribe x"
+        ]) { _, new in new },
         .invalid: [.unsubscribe: "gone, retired x"],
     ]
 
