@@ -8,16 +8,16 @@ import NIOPosix
 import NIOSSL
 
 /// Requests over a connection pool of its own, made at the first request: most clients never make one. Each proxy has
-/// another pool, as has no proxy.
+/// another pool, as has no proxy, and there is a new one where a request was given up.
 package final class AsyncHTTPRequester: HTTPRequester {
     private enum State {
-        case running([ProxyServer?: HTTPClient])
+        case running(ConnectionPools<ProxyServer?, HTTPClient>)
         case shutDown
     }
 
     private let tls: TLSOptions
     private let proxies: ProxyRules
-    private let state = NIOLockedValueBox(State.running([:]))
+    private let state = NIOLockedValueBox(State.running(ConnectionPools()))
 
     private let maximumConnections: Int
     private let connectTimeout: Duration
@@ -42,12 +42,14 @@ package final class AsyncHTTPRequester: HTTPRequester {
     package func shutdown() {
         let clients: [HTTPClient] = state.withLockedValue { state in
             defer { state = .shutDown }
-            if case .running(let clients) = state { return Array(clients.values) }
+            if case .running(let pools) = state { return pools.all }
             return []
         }
         // Ends the requests under way too; the clients keep themselves alive until that is done.
-        for client in clients { client.shutdown(queue: .global()) { _ in } }
+        for client in clients { Self.shutDown(client) }
     }
+
+    private static func shutDown(_ client: HTTPClient) { client.shutdown(queue: .global()) { _ in } }
 
     package func response(to request: HTTPRequest) async throws -> HTTPResponse {
         if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
@@ -69,20 +71,30 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
     }
 
-    private func client(through proxy: ProxyServer?) throws -> HTTPClient {
-        try state.withLockedValue { state in
-            guard case .running(var clients) = state else {
+    private func takeClient(through proxy: ProxyServer?, to origin: String) throws -> HTTPClient {
+        let (client, ended) = try state.withLockedValue { state in
+            guard case .running(var pools) = state else {
                 throw HTTPRequestError(.shutDown, "the client was released")
             }
-            if let client = clients[proxy] { return client }
-            let client = HTTPClient(
-                eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
-                configuration: try configuration(proxy)
-            )
-            clients[proxy] = client
-            state = .running(clients)
-            return client
+            defer { state = .running(pools) }
+            return try pools.take(for: proxy, origin: origin) {
+                HTTPClient(
+                    eventLoopGroup: MultiThreadedEventLoopGroup.singleton,
+                    configuration: try configuration(proxy)
+                )
+            }
         }
+        if let ended { Self.shutDown(ended) }
+        return client
+    }
+
+    private func giveBack(_ client: HTTPClient, isUsable: Bool) {
+        let ended: HTTPClient? = state.withLockedValue { state in
+            guard case .running(var pools) = state else { return nil }
+            defer { state = .running(pools) }
+            return pools.giveBack(client, isUsable: isUsable)
+        }
+        if let ended { Self.shutDown(ended) }
     }
 
     /// The proxy on the way to a URL.
@@ -141,11 +153,21 @@ package final class AsyncHTTPRequester: HTTPRequester {
 
     private func send(_ request: HTTPRequest) async throws -> HTTPResponse {
         let proxy = try proxy(for: request.url)
+        let url = URL(string: request.url)
+        let origin = "\(url?.scheme ?? "")://\(url?.host ?? ""):\(url?.port ?? 0)".lowercased()
+        let client = try takeClient(through: proxy, to: origin)
         do {
-            return try await send(request, with: try client(through: proxy))
+            let response = try await send(request, with: client)
+            giveBack(client, isUsable: true)
+            return response
         } catch {
-            if Task.isCancelled { throw CancellationError() }
-            throw RequestFailure.error(error, through: proxy, host: URL(string: request.url)?.host)
+            let isCancelled = Task.isCancelled
+            let error = RequestFailure.error(error, through: proxy, host: url?.host)
+            // A connection that is being made does not end with the request for which it is made, and the next one would
+            // wait for it, and fail with it: after one that was given up, or took too long, it gets another pool.
+            giveBack(client, isUsable: !isCancelled && error.kind != .timedOut)
+            if isCancelled { throw CancellationError() }
+            throw error
         }
     }
 

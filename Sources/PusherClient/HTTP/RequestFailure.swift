@@ -44,8 +44,10 @@ enum RequestFailure {
 
     private static func failure(_ error: HTTPClientError, through proxy: ProxyServer?) -> HTTPRequestError {
         switch error {
-        case .connectTimeout:
+        case .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout:
             HTTPRequestError(.timedOut, "no connection was made in time", cause: error)
+        case .httpProxyHandshakeTimeout:
+            HTTPRequestError(.timedOut, "\(proxy?.asSubject ?? "the proxy") made no connection in time", cause: error)
         case .alreadyShutdown, .cancelled:
             HTTPRequestError(.shutDown, "the client was released", cause: error)
         case .remoteConnectionClosed:
@@ -60,7 +62,7 @@ enum RequestFailure {
                 "\(proxy?.asSubject ?? "the proxy") \(proxy?.reasonForRefusingCredentials ?? "answered with HTTP 407")",
                 cause: error
             )
-        case .invalidProxyResponse, .httpProxyHandshakeTimeout:
+        case .invalidProxyResponse:
             HTTPRequestError(
                 .failed,
                 "\(proxy?.asSubject ?? "the proxy") refused to connect to the endpoint's host",

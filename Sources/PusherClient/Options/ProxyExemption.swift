@@ -64,10 +64,10 @@ struct ProxyExemption: Hashable, Sendable {
         if let address = HostPlace.bytes(ofAddress: HostName.withoutBrackets(parts[0])) {
             // An IPv4 address may stand in the form of an IPv6 one, with the length of that.
             let (all, before) = (address.count * 8, address.count == 4 && host.contains(":") ? 96 : 0)
-            guard parts.count < 3, let length = parts.count == 2 ? Int(parts[1]).map({ $0 - before }) : all,
-                (0...all).contains(length)
+            guard parts.count < 3, let length = parts.count == 2 ? Int(parts[1]) : before + all,
+                (before...before + all).contains(length)
             else { return nil }
-            hosts = .addresses(address, prefixLength: length)
+            hosts = .addresses(address, prefixLength: length - before)
             return
         }
         var name = host

@@ -1,4 +1,5 @@
 import NIOCore
+import NIOPosix
 import NIOSSL
 import PusherProtocol
 
@@ -69,6 +70,8 @@ extension WebSocketSession {
         stage = .ended
         closingTimer?.cancel()
         closingTimer = nil
+        hostLookup?.cancelQueries()
+        hostLookup = nil
         upgrade = nil
         unansweredPing = nil
         reader = WebSocketFrameReader(maximumMessageSize: 0)

@@ -43,7 +43,6 @@ extension WebSocketSession {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         makeConnection(
             bootstrap
-                .resolver(options.resolver)
                 // The attempt as a whole is timed by whoever asked for it.
                 .connectTimeout(.hours(24))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -69,7 +68,9 @@ extension WebSocketSession {
         }
         let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
         guard let address = try? SocketAddress(ipAddress: host, port: port) else {
-            return bootstrap.connect(host: host, port: port)
+            let lookup = options.resolver ?? HostLookup(eventLoop: eventLoop)
+            hostLookup = lookup
+            return bootstrap.resolver(lookup).connect(host: host, port: port)
         }
         return bootstrap.connect(to: address)
     }
@@ -90,6 +91,7 @@ extension WebSocketSession {
     }
 
     private func connected(_ channel: any Channel, tls: NIOSSLContext?) {
+        hostLookup = nil
         guard case .connecting = stage else { return channel.close(promise: nil) }
         guard channel.isActive else { return connectingFailed(ChannelError.ioOnClosedChannel) }
         do {

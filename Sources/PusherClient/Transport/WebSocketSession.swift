@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import NIOPosix
 import PusherProtocol
 
 /// The life of one socket, from the name lookup to its end. Everything in it happens on its event loop.
@@ -35,6 +36,8 @@ final class WebSocketSession {
     var proxyStatus: HTTPResponseStatus?
     /// Nil once `.closed` was given, or nothing may be given any more.
     var receive: (@Sendable (TransportEvent) -> Void)?
+    /// Nil where none was begun, or the attempt has come further.
+    var hostLookup: (any Resolver)?
     /// The channels that may become the connection; more than one where the host has several addresses.
     var candidates: [any Channel] = []
     var context: ChannelHandlerContext?

@@ -34,6 +34,25 @@ struct HTTPLifetimeTests {
         }
     }
 
+    @Test("a request that is given up while its connection is being made leaves no other one waiting for that")
+    func cancelledWhileConnecting() async throws {
+        let certificates = try TestCertificates()
+        let tls = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
+        let requester = AsyncHTTPRequester(tls: tls, connectTimeout: .seconds(60))
+        try await HTTPTestServer.serving(tls: try certificates.serverContext, silentConnections: 1) { _ in
+            .answer(200)
+        } _: { server in
+            let request = HTTPRequest.to("https://localhost:\(server.port)")
+            let task = Task { try await requester.response(to: request) }
+            await server.nextSilentConnection()
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            let status = try await requester.status(request)
+            #expect(status == 200)
+            requester.shutdown()
+        }
+    }
+
     @Test("a request of a cancelled task is not sent")
     func cancelledBefore() async throws {
         let requester = AsyncHTTPRequester.patient(tls: TLSOptions())

@@ -157,7 +157,7 @@ struct ProxyRulesTests {
         "What is no entry is refused in the option, and passed over in the environment",
         arguments: [
             "", "a b", "10.0.0.0/33", "10.0.0.0/x", "10.0.0.0/8/8", "a.example:0", "a.example:x", "a:b:c", "/",
-            "::1/129", "a..b",
+            "::1/129", "a..b", "::ffff:10.0.0.1/95", "::ffff:10.0.0.1/129", "::ffff:10.0.0.1/-9223372036854775808",
         ]
     )
     func invalidEntries(entry: String) throws {

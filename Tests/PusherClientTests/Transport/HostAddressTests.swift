@@ -1,6 +1,8 @@
+import Dispatch
 import NIOCore
 import NIOPosix
 import PusherProtocol
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -30,7 +32,7 @@ struct HostAddressTests {
 
     private func connect(
         to port: Int,
-        _ resolver: FixedResolver
+        _ resolver: any Resolver & Sendable
     ) throws -> SocketUnderTest {
         try SocketUnderTest(
             .init(host: "ws.example.test", port: port, useTLS: false, path: "/"),
@@ -66,6 +68,30 @@ struct HostAddressTests {
         #expect(end?.error == .connectionFailed)
         #expect(end?.message.contains("'ws.example.test', port \(port)") == true)
         #expect(try await socket.abort() == [])
+    }
+
+    @Test("an attempt that is given up ends its lookup, and lets go of all that waits for it")
+    func abandoned() async throws {
+        let threads = LookupThreads(maximum: 1)
+        let answer = DispatchSemaphore(value: 0)
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        threads.run {
+            begin.yield()
+            answer.wait()
+        }
+        await begun.first { _ in true }
+        weak var released: HostLookup?
+        do {
+            let lookup = HostLookup(eventLoop: MultiThreadedEventLoopGroup.singleton.next(), threads: threads) { _, _ in
+                Issue.record("it was looked up")
+                return []
+            }
+            released = lookup
+            let socket = try connect(to: 80, lookup)
+            #expect(try await socket.abort() == [])
+        }
+        answer.signal()
+        await waitUntil { released == nil }
     }
 
     @Test("where the name has no address, the error says that it was not resolved")

@@ -36,6 +36,7 @@ final class HTTPTestServer: Sendable {
     private let log: Log<ReceivedRequest>
     private let arrivals: AsyncStream<ReceivedRequest>
     private let endings: AsyncStream<Void>
+    private let silences: AsyncStream<Void>
 
     /// The address, with the loopback's number as host.
     var url: String { "http://127.0.0.1:\(port)" }
@@ -45,26 +46,38 @@ final class HTTPTestServer: Sendable {
         port: Int,
         log: Log<ReceivedRequest>,
         arrivals: AsyncStream<ReceivedRequest>,
-        endings: AsyncStream<Void>
+        endings: AsyncStream<Void>,
+        silences: AsyncStream<Void>
     ) {
         self.port = port
         self.log = log
         self.arrivals = arrivals
         self.endings = endings
+        self.silences = silences
     }
 
     /// Runs while `body` does.
+    ///
+    /// - Parameter silentConnections: How many connections it accepts, at first, without ever saying anything.
     static func serving<Result>(
         tls: NIOSSLContext? = nil,
+        silentConnections: Int = 0,
         _ answer: @escaping Answer,
         _ body: (HTTPTestServer) async throws -> Result
     ) async throws -> Result {
         let log = Log<ReceivedRequest>()
         let (arrivals, arrival) = AsyncStream.makeStream(of: ReceivedRequest.self)
         let (endings, ending) = AsyncStream.makeStream(of: Void.self)
+        let (silences, silence) = AsyncStream.makeStream(of: Void.self)
+        let silent = Log<any Channel>()
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
+                if silent.elements.count < silentConnections {
+                    silent.append(channel)
+                    silence.yield()
+                    return channel.eventLoop.makeSucceededVoidFuture()
+                }
+                return channel.eventLoop.makeCompletedFuture {
                     if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline()
                     try channel.pipeline.syncOperations.addHandler(
@@ -82,21 +95,28 @@ final class HTTPTestServer: Sendable {
             port: listener.localAddress?.port ?? 0,
             log: log,
             arrivals: arrivals,
-            endings: endings
+            endings: endings,
+            silences: silences
         )
+        let result: Swift.Result<Result, any Error>
         do {
-            let result = try await body(server)
-            try await listener.close()
-            return result
+            result = .success(try await body(server))
         } catch {
-            try await listener.close()
-            throw error
+            result = .failure(error)
         }
+        for channel in silent.elements { channel.close(promise: nil) }
+        try await listener.close()
+        return try result.get()
     }
 
     /// Waits for the next request. To be used by one test task only.
     func nextRequest() async -> ReceivedRequest? {
         await arrivals.first { _ in true }
+    }
+
+    /// Waits for a connection that is not answered.
+    func nextSilentConnection() async {
+        await silences.first { _ in true }
     }
 
     /// Waits for a connection to end.

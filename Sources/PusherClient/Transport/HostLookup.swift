@@ -1,0 +1,124 @@
+import Foundation
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+/// Asks the system, once, for the addresses of a host.
+///
+/// NIO's own has all lookups of an event loop wait for each other, whoever in the process they are for, and does those as
+/// well that nobody waits for any more: one name server that hangs would keep clients from connecting to hosts whose names
+/// are known, and many clients with a slow one would never catch up.
+final class HostLookup: Resolver, Sendable {
+    typealias Resolve = @Sendable (_ host: String, _ port: Int) throws -> [SocketAddress]
+
+    private let eventLoop: any EventLoop
+    private let threads: LookupThreads
+    private let resolve: Resolve
+    private let ipv4: EventLoopPromise<[SocketAddress]>
+    private let ipv6: EventLoopPromise<[SocketAddress]>
+    private let isOver = NIOLockedValueBox(false)
+
+    /// For one lookup, which has to be begun or cancelled.
+    init(
+        eventLoop: any EventLoop,
+        threads: LookupThreads = .all,
+        resolve: @escaping Resolve = { try HostLookup.addresses(of: $0, port: $1) }
+    ) {
+        self.eventLoop = eventLoop
+        self.threads = threads
+        self.resolve = resolve
+        self.ipv4 = eventLoop.makePromise()
+        self.ipv6 = eventLoop.makePromise()
+    }
+
+    /// One call of the system finds both kinds: it is made for the other query.
+    func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { ipv4.futureResult }
+
+    func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        threads.run { [self] in
+            guard !isOver.withLockedValue({ $0 }) else { return }
+            end(Result { try resolve(host, port) })
+        }
+        return ipv6.futureResult
+    }
+
+    func cancelQueries() { end(.failure(CancellationError())) }
+
+    private func end(_ result: Result<[SocketAddress], any Error>) {
+        let isFirst = isOver.withLockedValue { isOver in
+            defer { isOver = true }
+            return !isOver
+        }
+        guard isFirst else { return }
+        // Together: the wait for the second answer, where the first has come, is for other resolvers.
+        eventLoop.execute { [ipv4, ipv6] in
+            ipv6.completeWith(result.map { $0.filter { $0.protocol == .inet6 } })
+            ipv4.completeWith(result.map { $0.filter { $0.protocol == .inet } })
+        }
+    }
+
+    /// Those of a host, in the order in which they are to be tried (RFC 6724). It blocks.
+    static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
+        var hints = addrinfo()
+        hints.ai_protocol = Int32(IPPROTO_TCP)
+        var first: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, String(port), &hints, &first)
+        guard status == 0 else { throw Failure(description: String(cString: gai_strerror(status))) }
+        defer { freeaddrinfo(first) }
+        return sequence(first: first) { $0?.pointee.ai_next }
+            .prefix { $0 != nil }
+            .compactMap { entry in
+                guard let entry = entry?.pointee, let bytes = UnsafeRawPointer(entry.ai_addr) else { return nil }
+                switch NIOBSDSocket.AddressFamily(rawValue: entry.ai_family) {
+                case .inet: return SocketAddress(bytes.load(as: sockaddr_in.self), host: host)
+                case .inet6: return SocketAddress(bytes.load(as: sockaddr_in6.self), host: host)
+                default: return nil
+                }
+            }
+    }
+
+    /// In the system's words.
+    struct Failure: Error, CustomStringConvertible {
+        let description: String
+    }
+}
+
+/// Where lookups block: in the order in which they are wanted, so many at once in the whole process.
+final class LookupThreads: Sendable {
+    typealias Call = @Sendable () -> Void
+
+    private struct State {
+        var running = 0
+        var waiting = CircularBuffer<Call>()
+    }
+
+    static let all = LookupThreads(maximum: 32)
+
+    private let maximum: Int
+    private let state = NIOLockedValueBox(State())
+
+    init(maximum: Int) { self.maximum = maximum }
+
+    func run(_ call: @escaping Call) {
+        let begins = state.withLockedValue { state in
+            guard state.running < maximum else {
+                state.waiting.append(call)
+                return false
+            }
+            state.running += 1
+            return true
+        }
+        guard begins else { return }
+        // A queue of its own is a thread at once: the global ones have few, and get more slowly.
+        DispatchQueue(label: "pusher.lookup").async { [self] in
+            var next: Call? = call
+            while let call = next {
+                call()
+                next = state.withLockedValue { state in
+                    if state.waiting.isEmpty { state.running -= 1 }
+                    return state.waiting.popFirst()
+                }
+            }
+        }
+    }
+}
