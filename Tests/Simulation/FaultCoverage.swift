@@ -1,8 +1,11 @@
 import PusherClient
 
-/// How often each kind of fault was brought about in each state of the client.
+/// How often each kind of fault was brought about in each state of the client. What can only be done to a connection is
+/// counted where there was one.
 package struct FaultCoverage: Sendable {
     package private(set) var counts: [String: [String: Int]] = [:]
+    /// The names of all kinds that were asked for, and whether each needs a connection.
+    private var kinds: [String: Bool] = [:]
 
     package init() {}
 
@@ -10,32 +13,42 @@ package struct FaultCoverage: Sendable {
         "initialized", "connecting", "connected", "unavailable", "waiting", "disconnecting", "disconnected", "refused",
     ]
 
-    mutating func record(_ action: Action, in status: ConnectionStatus?) {
+    /// Those in which there is a connection, or one is being made or closed.
+    private static let statesOfConnections: Set = ["connecting", "connected", "unavailable", "disconnecting"]
+
+    /// - Parameter hasConnection: Whether the server has a connection of the client.
+    mutating func record(_ action: Action, in status: ConnectionStatus?, hasConnection: Bool) {
         guard let status else { return }
+        kinds[action.name] = action.needsConnection
+        guard hasConnection || !action.needsConnection else { return }
         counts[action.name, default: [:]][status.name, default: 0] += 1
     }
 
     package static func + (left: Self, right: Self) -> Self {
         var sum = left
         sum.counts.merge(right.counts) { $0.merging($1, uniquingKeysWith: +) }
+        sum.kinds.merge(right.kinds) { needsConnection, _ in needsConnection }
         return sum
     }
 
-    /// The kinds that were never met in some state.
+    /// The kinds that were never met in some state in which they can be.
     package var gaps: [String] {
-        counts.keys.sorted().flatMap { name in
-            Self.states.filter { counts[name]?[$0] == nil }.map { "\(name) while \($0)" }
+        kinds.sorted { $0.key < $1.key }.flatMap { name, needsConnection in
+            Self.states
+                .filter { !needsConnection || Self.statesOfConnections.contains($0) }
+                .filter { counts[name]?[$0] == nil }
+                .map { "\(name) while \($0)" }
         }
     }
 
     /// A table, a kind in each row.
     package var table: String {
-        let width = (counts.keys.map(\.count).max() ?? 0) + 2
+        let width = (kinds.keys.map(\.count).max() ?? 0) + 2
         func row(_ title: String, _ cells: [String]) -> String {
             title.padded(to: width) + cells.map { $0.paddedLeft(to: 14) }.joined()
         }
         var rows = [row("", Self.states)]
-        for name in counts.keys.sorted() {
+        for name in kinds.keys.sorted() {
             rows.append(row(name, Self.states.map { String(counts[name]?[$0] ?? 0) }))
         }
         return rows.joined(separator: "\n")
@@ -74,6 +87,14 @@ extension Action {
         case .close(let code): "close " + Self.range(code)
         case .error(let code, _): "error " + Self.range(code)
         default: Self.caseName(self)
+        }
+    }
+
+    /// Whether it does nothing where the server has no connection of the client.
+    fileprivate var needsConnection: Bool {
+        switch self {
+        case .cut, .goDeaf, .close, .error, .dropConnections, .ping, .webSocketPing, .say, .sayBytes, .sayBinary: true
+        default: false
         }
     }
 

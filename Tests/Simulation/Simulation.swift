@@ -33,6 +33,11 @@ package struct Simulation: Sendable {
         package var messageCount = 0
         /// What was done and what went over the wire, with the times; empty where nobody wanted it.
         package var trace: [String] = []
+        /// The lines that the client logged, and its errors in every form in which they are printed; empty where nobody
+        /// wanted them.
+        package var shown: [String] = []
+        /// The secrets that the server's encrypted channels had.
+        package var sharedSecrets: Set<String> = []
     }
 
     /// Runs it on the current thread.
@@ -40,15 +45,21 @@ package struct Simulation: Sendable {
     /// - Parameters:
     ///   - hasCoverage: Whether the faults are counted, which takes its time.
     ///   - hasTrace: Whether what happens is noted.
-    package func run(hasCoverage: Bool = false, hasTrace: Bool = false) -> Outcome {
+    ///   - showsAll: Whether the client logs, at all levels.
+    package func run(hasCoverage: Bool = false, hasTrace: Bool = false, showsAll: Bool = false) -> Outcome {
         CapturedTasks.capturing { tasks in
-            let world = SimulatedWorld(settings, tasks: tasks)
+            let shown = showsAll ? ShownText() : nil
+            let world = SimulatedWorld(settings, tasks: tasks, shown: shown)
             var outcome = Outcome()
             if hasTrace { world.ledger.state.withLockedValue { $0.trace = [] } }
             world.settle()
             for (index, action) in actions.enumerated() {
                 if hasCoverage {
-                    outcome.coverage.record(action.action, in: world.application.pusher?.connection.status)
+                    outcome.coverage.record(
+                        action.action,
+                        in: world.application.pusher?.connection.status,
+                        hasConnection: world.socketID != nil
+                    )
                 }
                 world.ledger.note(Self.code(action.action))
                 world.perform(action)
@@ -62,7 +73,9 @@ package struct Simulation: Sendable {
             outcome.violations = world.violations.all
             outcome.trace = world.ledger.state.withLockedValue { $0.trace ?? [] }
             (outcome.digest, outcome.messageCount) = world.ledger.state.withLockedValue { ($0.digest, $0.messageCount) }
+            outcome.sharedSecrets = world.sharedSecrets
             world.abandon()
+            outcome.shown = shown?.lines ?? []
             return outcome
         }
     }

@@ -90,8 +90,8 @@ extension PusherStatistics {
         /// Messages that were none of the protocol, or lacked what they must have. Each is reported by
         /// ``Pusher/errors``.
         public var malformed = 0
-        /// Messages of the protocol that had no effect: unknown ones, and those about a channel or a user that the
-        /// client is done with.
+        /// Messages of the protocol that had no effect: unknown ones, those about a channel, a member or a user that the
+        /// client is done with, those on a socket that was given up, and a pong that answers no ping.
         public var ignored = 0
 
         /// Makes statistics without any message.
@@ -158,8 +158,9 @@ extension PusherStatistics {
         public var sent = 0
         /// The events that wait now: for their channel to be subscribed, or for the server's limit.
         public var waiting = 0
-        /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost while
-        /// somebody waited for the event to be written, or whoever waited for it was cancelled.
+        /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
+        /// channel subscribed anew by ``PusherChannel/resubscribe()`` while somebody waited for the event to be written, or
+        /// whoever waited for it was cancelled.
         public var dropped = 0
         /// Events that were not taken, each with an error that says why.
         public var refused = 0

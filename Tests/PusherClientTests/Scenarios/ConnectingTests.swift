@@ -35,7 +35,8 @@ struct ConnectingTests {
                 useTLS: false,
                 headers: ["X-Tenant": "7"],
                 subprotocol: "pusher-channels-protocol-7",
-                callbackQueue: .eventLoop
+                callbackQueue: .eventLoop,
+                logger: .quiet
             )
         )
         let target = "/realtime/app/app-key?client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"

@@ -59,6 +59,34 @@ struct SimulationTests {
         #expect(shrunk?.actions == [PlannedAction(.publish(noChannel, event: "first"))])
     }
 
+    @Test("What clients log, and print of their errors, has no secret in it", arguments: UInt64(101)...106)
+    func secrets(seed: UInt64) async {
+        let outcome = await onThread { Simulation(seed: seed).run(showsAll: true) }
+        #expect(outcome.violations == [])
+        #expect(outcome.shown.count > 100)
+        #expect(!outcome.sharedSecrets.isEmpty)
+        let line = outcome.shown.first { line in
+            SecretSearch.secret(in: line) != nil || outcome.sharedSecrets.contains { line.contains($0) }
+        }
+        #expect(line == nil)
+    }
+
+    @Test("What needs a connection is counted as brought about where there is one")
+    func coverage() async {
+        let simulation = Simulation(
+            Settings(seed: 1),
+            [.close(code: 4200), .publish("room", event: "first"), .connect, .close(code: 4200)].map {
+                PlannedAction($0)
+            }
+        )
+        let outcome = await onThread { simulation.run(hasCoverage: true) }
+        #expect(outcome.coverage.counts["close 42xx"] == ["connected": 1])
+        #expect(outcome.coverage.counts["publish"] == ["initialized": 1])
+        #expect(outcome.coverage.gaps.contains("close 42xx while unavailable"))
+        #expect(!outcome.coverage.gaps.contains("close 42xx while waiting"))
+        #expect(outcome.coverage.gaps.contains("publish while waiting"))
+    }
+
     private func run(_ simulation: Simulation) async -> Simulation.Outcome {
         await onThread { simulation.run(hasTrace: true) }
     }

@@ -1,4 +1,5 @@
 import Dispatch
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import PusherProtocol
@@ -80,10 +81,11 @@ struct HostAddressTests {
             answer.wait()
         }
         await begun.first { _ in true }
+        let isLookedUp = NIOLockedValueBox(false)
         weak var released: HostLookup?
         do {
             let lookup = HostLookup(eventLoop: MultiThreadedEventLoopGroup.singleton.next(), threads: threads) { _, _ in
-                Issue.record("it was looked up")
+                isLookedUp.withLockedValue { $0 = true }
                 return []
             }
             released = lookup
@@ -92,6 +94,7 @@ struct HostAddressTests {
         }
         answer.signal()
         await waitUntil { released == nil }
+        #expect(!isLookedUp.withLockedValue { $0 })
     }
 
     @Test("where the name has no address, the error says that it was not resolved")

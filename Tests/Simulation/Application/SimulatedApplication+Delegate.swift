@@ -28,6 +28,7 @@ final class SimulatedDelegate: PusherDelegate {
 
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
         note(.failed, of: name)
+        if let error { application.shown?.note(error) }
         application.violations.check(error != nil, "\(name) failed without a reason")
     }
 

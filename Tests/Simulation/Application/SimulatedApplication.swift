@@ -80,9 +80,12 @@ final class SimulatedApplication: Sendable {
     let violations: Violations
     let state = NIOLockedValueBox(State())
 
-    init(ledger: WireLedger, violations: Violations) {
+    let shown: ShownText?
+
+    init(ledger: WireLedger, violations: Violations, shown: ShownText?) {
         self.ledger = ledger
         self.violations = violations
+        self.shown = shown
     }
 
     var pusher: Pusher? { state.withLockedValue { $0.pusher } }
@@ -143,7 +146,9 @@ final class SimulatedApplication: Sendable {
         let errors = pusher.errors
         let (id, reportsID) = (nextID(), nextID())
         let reports = Task { [weak self, weak pusher] in
-            for await error in errors where pusher != nil && error.isAboutClientEvent {
+            for await error in errors where pusher != nil {
+                self?.shown?.note(error)
+                if !error.isAboutClientEvent { continue }
                 self?.ledger.state.withLockedValue { $0.accounts.reported += 1 }
             }
             self?.ended(reportsID)

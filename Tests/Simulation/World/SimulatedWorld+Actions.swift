@@ -193,11 +193,13 @@ extension SimulatedWorld {
     }
 
     /// Those of the client: other members are spared.
-    private var clients: PusherTestServer.Target {
+    private var clients: PusherTestServer.Target { .socket(socketID ?? "none") }
+
+    /// The client's, as the server knows it; nil where it has no connection.
+    var socketID: String? {
         // The latest is the client's, if it has one.
         let others = Set(members.compactMap(\.socketID))
-        let own = server.server.connections.last { !others.contains($0.socketID) }
-        return .socket(own?.socketID ?? "none")
+        return server.server.connections.last { !others.contains($0.socketID) }?.socketID
     }
 
     private func restart(refusing count: Int) {

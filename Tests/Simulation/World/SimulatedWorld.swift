@@ -38,6 +38,9 @@ final class SimulatedWorld {
     var published: [String: Int] = [:]
     /// For each encrypted channel, the secret before the last change of the key.
     var oldSecrets: [String: String] = [:]
+    /// All that encrypted channels have had.
+    private(set) var sharedSecrets: Set<String> = []
+    private let shown: ShownText?
     /// Since when the client does nothing, and whether its timers stand still meanwhile.
     private var sleep: (since: NIODeadline, isSuspended: Bool)?
     /// How long the server keeps messages back now, and until when it may have some that it kept back before.
@@ -46,8 +49,9 @@ final class SimulatedWorld {
     /// Which of the two endpoints the client was told to connect to.
     var isAtSecondEndpoint = false
 
-    init(_ settings: Settings, tasks: CapturedTasks) {
+    init(_ settings: Settings, tasks: CapturedTasks, shown: ShownText? = nil) {
         self.settings = settings
+        self.shown = shown
         self.tasks = tasks
         order = SeededGenerator(seed: settings.seed ^ 0x5EED)
         jitter = NIOLockedValueBox(SeededGenerator(seed: settings.seed ^ 0xA11))
@@ -56,7 +60,7 @@ final class SimulatedWorld {
         ledger = WireLedger(loop: loop, violations: violations) { clock.now }
         server = InMemoryServer(eventLoop: loop, options: Self.serverOptions(settings))
         network = SimulatedNetwork(loop: loop, server: server, observer: ledger, seed: settings.seed ^ 0x4E7)
-        application = SimulatedApplication(ledger: ledger, violations: violations)
+        application = SimulatedApplication(ledger: ledger, violations: violations, shown: shown)
         noteKeys()
         makeClient()
     }
@@ -117,7 +121,7 @@ final class SimulatedWorld {
                 heldEncryptedEvents: settings.heldEncryptedEvents
             ),
             callbackQueue: .eventLoop,
-            logger: Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
+            logger: shown?.logger ?? Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
         )
     }
 
@@ -156,6 +160,7 @@ final class SimulatedWorld {
         for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
             let secret = server.server.authorization(forSocket: "1.1", channel: name).sharedSecret
             ledger.state.withLockedValue { $0.encrypted.addKey(secret, of: name) }
+            if let secret { sharedSecrets.insert(secret) }
         }
     }
 
