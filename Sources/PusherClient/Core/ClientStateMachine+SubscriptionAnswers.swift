@@ -76,8 +76,11 @@ extension ClientStateMachine {
         guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
             var report = error.clientError
             if envelope.channel == nil { report.channelName = nil }
-            if let name = envelope.channel { ownChannelRefused(name, into: &effects) }
-            return effects.append(.report(report))
+            effects.append(.report(report))
+            guard let name = envelope.channel else { return }
+            ownChannelRefused(name, into: &effects)
+            doubtSubscription(to: name, now: now, into: &effects)
+            return
         }
         failSubscription(name, error, now: now, into: &effects)
     }

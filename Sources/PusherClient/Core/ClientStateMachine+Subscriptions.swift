@@ -136,14 +136,32 @@ extension ClientStateMachine {
     package mutating func resubscribe(_ name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
-        if subscription.isSubscribed, let session = connection.session {
-            cancelAuthorizations(subscription.authorizations, into: &effects)
-            loseClientEvents(of: id, into: &effects)
+        if subscription.isSubscribed {
+            endForServer(subscription, into: &effects)
             subscription.connectionLost(now: now)
             subscriptions[name] = subscription
-            effects.append(.send(session.attempt, .unsubscribe(channel: name)))
         }
         beginSubscription(to: name, now: now, into: &effects)
+    }
+
+    /// The server named a channel in a refusal that it had confirmed. What it confirmed may have been an earlier
+    /// subscription, ended since, and what it refuses the one that is wanted: it is asked anew. Once on a connection, for
+    /// there may be servers that do this each time.
+    mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
+        guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew else {
+            return
+        }
+        endForServer(subscription, into: &effects)
+        subscription.doubted(now: now)
+        subscriptions[name] = subscription
+        beginSubscription(to: name, now: now, into: &effects)
+    }
+
+    private mutating func endForServer(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
+        guard let session = connection.session else { return }
+        cancelAuthorizations(subscription.authorizations, into: &effects)
+        loseClientEvents(of: subscription.id, into: &effects)
+        effects.append(.send(session.attempt, .unsubscribe(channel: subscription.name)))
     }
 
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {

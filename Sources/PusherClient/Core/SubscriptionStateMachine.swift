@@ -53,6 +53,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     private var isUnanswered = false
     /// True where the server is taken to have refused on this connection: it may have meant another channel.
     private var isRefused = false
+    /// True where the server refused on this connection what it had confirmed before, and was asked anew.
+    private(set) var isAskedAnew = false
     /// When the subscription was lost; nil where there was none.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
@@ -197,6 +199,12 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         hasStartedOver = false
     }
 
+    /// It was subscribed, and the server is asked anew.
+    mutating func doubted(now: Instant) {
+        connectionLost(now: now)
+        isAskedAnew = true
+    }
+
     /// The connection is gone.
     package mutating func connectionLost(now: Instant) {
         switch phase {
@@ -211,6 +219,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         hasStartedOver = false
         isUnanswered = false
         isRefused = false
+        isAskedAnew = false
         roster?.connectionLost()
         decryption?.awaitNextKey()
     }

@@ -157,11 +157,43 @@ struct ErrorAttributionTests {
         var envelope = Envelope.refusal("a")
         envelope.event = event
         #expect(client.received(envelope) == ["failed a subscriptionRefused 401"])
-        envelope.channel = "b"
-        #expect(client.received(envelope) == ["report subscriptionRefused 401 of b"])
         envelope.channel = nil
         #expect(client.received(envelope) == ["report subscriptionRefused 401"])
         #expect(client.machine.subscriptions["b"]?.isSubscribed == true)
+    }
+
+    @Test("A refusal after the confirmation has the server asked anew: that may have been of an earlier subscription")
+    func refusalOfTheSecond() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a")
+        client.authorized("private-a")
+        client.advance(by: .seconds(10))
+        #expect(client.unsubscribe("private-a").wire == ["send 1 unsubscribe private-a"])
+        client.subscribe("private-a")
+        client.authorized("private-a")
+        #expect(client.received(.success("private-a")).told == ["subscribed private-a"])
+        let doubt = client.received(.refusal("private-a"))
+        #expect(doubt.told == ["report subscriptionRefused 401 of private-a"])
+        #expect(doubt.wire == ["send 1 unsubscribe private-a"])
+        #expect(client.authorized("private-a").wire == ["send 1 subscribe private-a"])
+        #expect(client.received(.refusal("private-a")) == ["failed private-a subscriptionRefused 401"])
+    }
+
+    @Test("A server that refuses whatever it has confirmed is asked anew once on each connection")
+    func refusalOfAll() {
+        var client = client(pending: [], subscribed: ["b"])
+        let report = "report subscriptionRefused 401 of b"
+        for connection in 1...2 {
+            let anew: Transcript = [report, "send \(connection) unsubscribe b", "send \(connection) subscribe b"]
+            #expect(client.received(.refusal("b")) == anew)
+            #expect(client.received(.success("b")) == ["subscribed b away 0s"])
+            #expect(client.received(.refusal("b")) == [report])
+            #expect(client.machine.subscriptions["b"]?.isSubscribed == true)
+            client.closed()
+            client.connect()
+            client.establish()
+            #expect(client.received(.success("b")) == ["subscribed b away 0s"])
+        }
     }
 
     @Test(

@@ -48,6 +48,13 @@ struct SubscriptionTableTests {
         return
             words
             .replacing(
+                "{doubted}",
+                with: """
+                    \(kind.requiresAuthorization ? "authorizing" : "subscribing"), report subscriptionRefused 401 of x, \
+                    send 1 unsubscribe x, \(kind.requiresAuthorization ? "authorize x for 1.1" : "send 1 subscribe x")
+                    """
+            )
+            .replacing(
                 "{subscribed}",
                 with: isPresence ? "subscribed, members x 1, subscribed x" : "subscribed, subscribed x"
             )
@@ -123,6 +130,7 @@ struct SubscriptionTableTests {
         ],
         .subscribed: [
             .unsubscribe: "gone, retired x, send 1 unsubscribe x", .success: "{confirmed again}",
+            .refusal: "{doubted}",
             .loss: "idle", .disconnect: "idle", .reconnect: "{begin 2}",
         ],
         // The server may have been slow only, or an error may have been another's.
