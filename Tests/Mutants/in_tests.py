@@ -201,6 +201,9 @@ MUTANTS = [
      "let lookup = options.resolver ?? HostLookup(eventLoop: eventLoop)\n            hostLookup = lookup\n"
      "            return bootstrap.resolver(lookup)", "return bootstrap.resolver(options.resolver)",
      "WebSocketTransportTests"),
+    ("lookups of many at once that are each made", "Sources/PusherClient/Transport/HostLookup.swift",
+     "for other in state.withLockedValue({ $0.takeAll(for: call.place) }) { other.end(answer) }", "",
+     "HostLookupTests"),
     ("lookups that nobody waits for", "Sources/PusherClient/Transport/WebSocketSession+Closing.swift",
      "        hostLookup?.cancelQueries()\n", "", "HostAddressTests"),
     ("a server that never reads", "Sources/PusherClient/Transport/WebSocketSession.swift",

@@ -146,11 +146,12 @@ extension ClientStateMachine {
 
     /// The server named a channel in a refusal that it had confirmed. What it confirmed may have been an earlier
     /// subscription, ended since, and what it refuses the one that is wanted: it is asked anew. Once on a connection, for
-    /// there may be servers that do this each time.
+    /// there may be servers that do this each time. And not where that would take an authorization of the application's
+    /// own, which is used up.
     mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
-        guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew else {
-            return
-        }
+        guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew,
+            !subscription.hasUsedOwnAuthorization
+        else { return }
         endForServer(subscription, into: &effects)
         subscription.doubted(now: now)
         subscriptions[name] = subscription

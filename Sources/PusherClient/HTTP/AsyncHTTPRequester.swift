@@ -16,6 +16,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
     }
 
     private let tls: TLSOptions
+    private let tlsCheck: TLSOptionsCheck
     private let proxies: ProxyRules
     private let state = NIOLockedValueBox(State.running(ConnectionPools()))
 
@@ -32,6 +33,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         connectTimeout: Duration = .seconds(10)
     ) {
         self.tls = tls
+        self.tlsCheck = TLSOptionsCheck(tls)
         self.proxies = proxies
         self.maximumConnections = maximumConnections
         self.connectTimeout = connectTimeout
@@ -111,6 +113,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private func configuration(_ proxy: ProxyServer?) throws -> HTTPClient.Configuration {
         let tlsConfiguration: TLSConfiguration
         do throws(PusherClientError) {
+            try tlsCheck.validate()
             tlsConfiguration = try tls.makeConfiguration()
         } catch {
             throw HTTPRequestError(.invalidRequest, error.message, cause: error)

@@ -159,8 +159,8 @@ extension PusherStatistics {
         /// The events that wait now: for their channel to be subscribed, or for the server's limit.
         public var waiting = 0
         /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
-        /// channel subscribed anew by ``PusherChannel/resubscribe()`` while somebody waited for the event to be written, or
-        /// whoever waited for it was cancelled.
+        /// channel subscribed anew (by ``PusherChannel/resubscribe()``, or as the server refused what it had confirmed)
+        /// while somebody waited for the event to be written, or whoever waited for it was cancelled.
         public var dropped = 0
         /// Events that were not taken, each with an error that says why.
         public var refused = 0

@@ -35,10 +35,14 @@ final class HostLookup: Resolver, Sendable {
     func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { ipv4.futureResult }
 
     func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
-        threads.run { [self] in
-            guard !isOver.withLockedValue({ $0 }) else { return }
-            end(Result { try resolve(host, port) })
-        }
+        threads.run(
+            .init(
+                place: .init(host: host, port: port),
+                isWanted: { !self.isOver.withLockedValue { $0 } },
+                resolve: { Result { try self.resolve(host, port) } },
+                end: { self.end($0) }
+            )
+        )
         return ipv6.futureResult
     }
 
@@ -84,12 +88,43 @@ final class HostLookup: Resolver, Sendable {
 }
 
 /// Where lookups block: in the order in which they are wanted, so many at once in the whole process.
+///
+/// Those that wait for their turn get the answer for their host that comes first, whoever asked: where more are wanted than
+/// can be made, each would have its turn when its attempt is nearly over, and hardly any would be in time.
 final class LookupThreads: Sendable {
-    typealias Call = @Sendable () -> Void
+    struct Place: Hashable, Sendable {
+        var host: String
+        var port: Int
+    }
+
+    typealias Answer = Result<[SocketAddress], any Error>
+
+    struct Call: Sendable {
+        var place: Place
+        var isWanted: @Sendable () -> Bool
+        /// Blocks.
+        var resolve: @Sendable () -> Answer
+        var end: @Sendable (Answer) -> Void
+    }
 
     private struct State {
         var running = 0
         var waiting = CircularBuffer<Call>()
+
+        /// The next one that is wanted still; nil where the thread has nothing more to do.
+        mutating func next() -> Call? {
+            while let call = waiting.popFirst() {
+                if call.isWanted() { return call }
+            }
+            running -= 1
+            return nil
+        }
+
+        mutating func takeAll(for place: Place) -> [Call] {
+            let calls = Array(waiting.filter { $0.place == place })
+            if !calls.isEmpty { waiting.removeAll { $0.place == place } }
+            return calls
+        }
     }
 
     static let all = LookupThreads(maximum: 32)
@@ -99,7 +134,7 @@ final class LookupThreads: Sendable {
 
     init(maximum: Int) { self.maximum = maximum }
 
-    func run(_ call: @escaping Call) {
+    func run(_ call: Call) {
         let begins = state.withLockedValue { state in
             guard state.running < maximum else {
                 state.waiting.append(call)
@@ -113,11 +148,10 @@ final class LookupThreads: Sendable {
         DispatchQueue(label: "pusher.lookup").async { [self] in
             var next: Call? = call
             while let call = next {
-                call()
-                next = state.withLockedValue { state in
-                    if state.waiting.isEmpty { state.running -= 1 }
-                    return state.waiting.popFirst()
-                }
+                let answer = call.resolve()
+                call.end(answer)
+                for other in state.withLockedValue({ $0.takeAll(for: call.place) }) { other.end(answer) }
+                next = state.withLockedValue { $0.next() }
             }
         }
     }

@@ -110,17 +110,41 @@ extension TLSOptions {
     }
 }
 
+/// What is wrong with TLS options, found out once: NIO lets go of no context whose configuration it refuses, nor of the
+/// trust roots in it.
+final class TLSOptionsCheck: Sendable {
+    private let options: TLSOptions
+    private let outcome = NIOLockedValueBox<Result<Void, PusherClientError>?>(nil)
+
+    init(_ options: TLSOptions) { self.options = options }
+
+    /// Throws what ``TLSOptions/validate()`` does.
+    func validate() throws(PusherClientError) {
+        try outcome.withLockedValue { outcome in
+            let known = outcome ?? Result { () throws(PusherClientError) in try options.validate() }
+            outcome = known
+            return known
+        }
+        .get()
+    }
+}
+
 /// Makes the TLS context at the first use, and keeps it.
 package final class TLSContextSource: Sendable {
     private let options: TLSOptions
+    private let check: TLSOptionsCheck
     private let context = NIOLockedValueBox<NIOSSLContext?>(nil)
 
-    package init(_ options: TLSOptions) { self.options = options }
+    package init(_ options: TLSOptions) {
+        self.options = options
+        check = TLSOptionsCheck(options)
+    }
 
     /// Not made on the event loop: reading the system's trust roots takes milliseconds.
     package func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         if let context = context.withLockedValue({ $0 }) { return eventLoop.makeSucceededFuture(context) }
         return NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {
+            try self.check.validate()
             let made = try NIOSSLContext(configuration: try self.options.makeConfiguration())
             return self.context.withLockedValue { context in
                 let kept = context ?? made

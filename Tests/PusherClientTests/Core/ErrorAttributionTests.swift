@@ -179,6 +179,15 @@ struct ErrorAttributionTests {
         #expect(client.received(.refusal("private-a")) == ["failed private-a subscriptionRefused 401"])
     }
 
+    @Test("One whose authorization the application has made by itself is not ended for it: there may be no other")
+    func refusalWithOwnAuthorization() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a", auth: Authorization(auth: "key:1.1/private-a"))
+        client.received(.success("private-a"))
+        #expect(client.received(.refusal("private-a")) == ["report subscriptionRefused 401 of private-a"])
+        #expect(client.machine.subscriptions["private-a"]?.isSubscribed == true)
+    }
+
     @Test("A server that refuses whatever it has confirmed is asked anew once on each connection")
     func refusalOfAll() {
         var client = client(pending: [], subscribed: ["b"])

@@ -76,10 +76,18 @@ struct HostAddressTests {
         let threads = LookupThreads(maximum: 1)
         let answer = DispatchSemaphore(value: 0)
         let (begun, begin) = AsyncStream.makeStream(of: Void.self)
-        threads.run {
-            begin.yield()
-            answer.wait()
-        }
+        threads.run(
+            .init(
+                place: .init(host: "other.example", port: 80),
+                isWanted: { true },
+                resolve: {
+                    begin.yield()
+                    answer.wait()
+                    return .success([])
+                },
+                end: { _ in }
+            )
+        )
         await begun.first { _ in true }
         let isLookedUp = NIOLockedValueBox(false)
         weak var released: HostLookup?

@@ -68,6 +68,28 @@ struct HostLookupTests {
         answer.signal()
     }
 
+    @Test("where more are wanted than can be made, those that wait get the first answer for their host")
+    func shared() async throws {
+        let expected = try Self.found.get()
+        let threads = LookupThreads(maximum: 1)
+        let answer = DispatchSemaphore(value: 0)
+        let (begun, begin) = AsyncStream.makeStream(of: String.self)
+        let lookups = (0..<100).map { _ in
+            HostLookup(eventLoop: eventLoop, threads: threads) { host, _ in
+                begin.yield(host)
+                answer.wait()
+                return try Self.found.get()
+            }
+        }
+        let hosts = lookups.indices.map { $0 == 50 ? "b.example" : "a.example" }
+        for (lookup, host) in zip(lookups, hosts) { _ = lookup.initiateAAAAQuery(host: host, port: 80) }
+        answer.signal()
+        answer.signal()
+        for lookup in lookups { #expect(try await lookup.initiateAQuery(host: "", port: 80).get() == expected) }
+        begin.finish()
+        #expect(await begun.reduce(into: []) { $0.append($1) } == ["a.example", "b.example"])
+    }
+
     @Test("one that is cancelled before it has its turn is not made, and those that wait have their turn in order")
     func turns() async throws {
         let expected = try Self.found.get()
