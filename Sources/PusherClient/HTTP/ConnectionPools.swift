@@ -24,17 +24,15 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         origin: String,
         make: () throws -> Pool
     ) rethrows -> (pool: Pool, ended: Pool?) {
-        var ended: Pool?
-        if let identifier = current[way], var use = uses[identifier] {
-            if use.origins.contains(origin) || use.origins.count < Self.maximumOrigins {
-                use.origins.insert(origin)
-                use.requests += 1
-                uses[identifier] = use
-                return (use.pool, nil)
-            }
-            ended = retire(identifier)
+        let former = current[way]
+        if let former, var use = uses[former], use.origins.contains(origin) || use.origins.count < Self.maximumOrigins {
+            use.origins.insert(origin)
+            use.requests += 1
+            uses[former] = use
+            return (use.pool, nil)
         }
         let pool = try make()
+        let ended = former.flatMap { retire($0) }
         current[way] = ObjectIdentifier(pool)
         uses[ObjectIdentifier(pool)] = Use(pool: pool, origins: [origin], requests: 1)
         return (pool, ended)

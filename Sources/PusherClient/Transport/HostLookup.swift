@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import NIOConcurrencyHelpers
 import NIOCore
@@ -135,6 +136,7 @@ final class LookupThreads: Sendable {
     init(maximum: Int) { self.maximum = maximum }
 
     func run(_ call: Call) {
+        guard call.isWanted() else { return }
         let begins = state.withLockedValue { state in
             guard state.running < maximum else {
                 state.waiting.append(call)

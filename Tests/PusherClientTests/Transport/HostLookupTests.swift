@@ -68,6 +68,23 @@ struct HostLookupTests {
         answer.signal()
     }
 
+    @Test("one that is cancelled before it is begun is not made")
+    func cancelledBefore() async throws {
+        let threads = LookupThreads(maximum: 1)
+        let (begun, begin) = AsyncStream.makeStream(of: String.self)
+        let lookups = (0..<2).map { _ in
+            HostLookup(eventLoop: eventLoop, threads: threads) { host, _ in
+                begin.yield(host)
+                return []
+            }
+        }
+        lookups[0].cancelQueries()
+        await #expect(throws: CancellationError.self) { try await self.begin(lookups[0], of: "a.example") }
+        #expect(try await self.begin(lookups[1], of: "b.example") == [])
+        begin.finish()
+        #expect(await begun.reduce(into: []) { $0.append($1) } == ["b.example"])
+    }
+
     @Test("where more are wanted than can be made, those that wait get the first answer for their host")
     func shared() async throws {
         let expected = try Self.found.get()
