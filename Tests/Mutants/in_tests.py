@@ -204,6 +204,8 @@ MUTANTS = [
     ("lookups of many at once that are each made", "Sources/PusherClient/Transport/HostLookup.swift",
      "for other in state.withLockedValue({ $0.takeAll(for: call.place) }) { other.end(answer) }", "",
      "HostLookupTests"),
+    ("lookups of attempts that have ended already", "Sources/PusherClient/Transport/HostLookup.swift",
+     "        guard call.isWanted() else { return }\n", "", "HostLookupTests"),
     ("lookups that nobody waits for", "Sources/PusherClient/Transport/WebSocketSession+Closing.swift",
      "        hostLookup?.cancelQueries()\n", "", "HostAddressTests"),
     ("a server that never reads", "Sources/PusherClient/Transport/WebSocketSession.swift",
