@@ -1,10 +1,9 @@
 import Foundation
 
-/// Gives a target inputs: those in files and folders, once each, or, where it was built for that, those that libFuzzer
-/// makes.
+/// Gives a target inputs: those in files, once each, or, if it was built for that, those that libFuzzer makes.
 ///
 /// ```
-/// fuzzer TARGET FILE-OR-FOLDER...              an ordinary build
+/// fuzzer TARGET FILE...                        an ordinary build; a file named .base64 has an input on each line
 /// FUZZ_TARGET=TARGET fuzzer [FLAGS] FOLDER...  a build by `make fuzz`; the flags are libFuzzer's
 /// ```
 /// What is found ends the process.
@@ -18,13 +17,15 @@ enum Fuzzer {
         #else
             let arguments = CommandLine.arguments.dropFirst()
             guard let target = FuzzTarget(rawValue: arguments.first ?? "") else { usage(arguments.first ?? "") }
-            let files = arguments.dropFirst().flatMap { Self.files($0) }
-            for file in files {
-                guard let bytes = FileManager.default.contents(atPath: file) else { fail("\(file) cannot be read") }
-                note("\(target.rawValue): \(file)")
-                target.run(Array(bytes))
+            var count = 0
+            for file in arguments.dropFirst() {
+                for (name, bytes) in inputs(in: file) {
+                    note("\(target.rawValue): \(name)")
+                    target.run(bytes)
+                    count += 1
+                }
             }
-            print("\(target.rawValue): \(files.count) inputs")
+            print("\(target.rawValue): \(count) inputs")
         #endif
     }
 
@@ -40,13 +41,12 @@ enum Fuzzer {
     /// Before an input is tried, so that the last line names the one that ended the process.
     private static func note(_ message: String) { FileHandle.standardError.write(Data("\(message)\n".utf8)) }
 
-    /// A file, or those in a folder.
-    private static func files(_ path: String) -> [String] {
-        var isFolder: ObjCBool = false
-        guard FileManager.default.fileExists(atPath: path, isDirectory: &isFolder), isFolder.boolValue else {
-            return [path]
+    private static func inputs(in file: String) -> [(name: String, bytes: [UInt8])] {
+        guard let contents = FileManager.default.contents(atPath: file) else { fail("\(file) cannot be read") }
+        guard file.hasSuffix(".base64") else { return [(file, Array(contents))] }
+        return contents.split(separator: UInt8(ascii: "\n")).enumerated().map { index, line in
+            guard let bytes = Data(base64Encoded: line) else { fail("\(file):\(index + 1) is not base64") }
+            return ("\(file):\(index + 1)", Array(bytes))
         }
-        let names = (try? FileManager.default.contentsOfDirectory(atPath: path)) ?? []
-        return names.sorted().map { "\(path)/\($0)" }
     }
 }

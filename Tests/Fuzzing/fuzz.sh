@@ -34,17 +34,23 @@ build() {
     "$SWIFT" build ${FLAGS:-} -c release --product fuzzer --scratch-path "$SCRATCH"
 }
 
+unpack() { # TARGET
+    rm -rf "$OUTPUT/corpus/$1"
+    $here/corpus.py unpack "$here/Corpus/$1.base64" "$OUTPUT/corpus/$1"
+}
+
 # fuzz TARGET LENGTH LIMIT...: false where something was found.
 fuzz() {
     local target=$1 length=$2 log status=0 cpu
     shift 2
     log=$OUTPUT/logs/$target.log
     mkdir -p "$OUTPUT/logs" "$OUTPUT/findings/$target" "$OUTPUT/inputs/$target"
+    unpack "$target"
     local dictionary=()
     [ ! -f "$here/Dictionaries/$target.dict" ] || dictionary=("-dict=$here/Dictionaries/$target.dict")
     local TIMEFORMAT='%U %S'
     {
-        time FUZZ_TARGET=$target "$FUZZER" "$OUTPUT/inputs/$target" "$here/Corpus/$target" "${dictionary[@]}" \
+        time FUZZ_TARGET=$target "$FUZZER" "$OUTPUT/inputs/$target" "$OUTPUT/corpus/$target" "${dictionary[@]}" \
             "$@" -max_len="$length" -timeout=25 -rss_limit_mb=1500 -malloc_limit_mb=256 -print_final_stats=1 \
             -reload=0 -artifact_prefix="$OUTPUT/findings/$target/" >"$log" 2>&1
     } 2>"$OUTPUT/logs/$target.time" || status=$?
@@ -139,11 +145,12 @@ keep() {
     turn() {
         rm -rf "$OUTPUT/kept"
         mkdir -p "$OUTPUT/kept" "$OUTPUT/inputs/$1"
+        unpack "$1"
         # How often something is reached makes no difference here, or there would be thousands.
         FUZZ_TARGET=$1 "$FUZZER" -set_cover_merge=1 -use_counters=0 -max_len="$3" -timeout=25 \
-            "$OUTPUT/kept" "$here/Corpus/$1" "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
+            "$OUTPUT/kept" "$OUTPUT/corpus/$1" "$OUTPUT/inputs/$1" >"$OUTPUT/logs/$1-merge.log" 2>&1
         echo "$1: $(find "$OUTPUT/kept" -type f | wc -l) inputs"
-        find "$OUTPUT/kept" -type f -exec cp {} "$here/Corpus/$1/" \;
+        $here/corpus.py pack "$OUTPUT/kept" "$here/Corpus/$1.base64"
     }
     each turn "${1:-}"
 }

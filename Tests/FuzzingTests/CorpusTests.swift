@@ -15,20 +15,20 @@ struct CorpusTests {
 
     @Test("no input that was ever found to be special does harm", arguments: targets)
     func corpus(target: String) async throws {
-        let folder = Self.fuzzing.appending(path: "Corpus/\(target)")
-        let count = try FileManager.default.contentsOfDirectory(atPath: folder.path()).count
-        let outcome = try await run([target, folder.path()])
+        let file = Self.fuzzing.appending(path: "Corpus/\(target).base64")
+        let count = try Data(contentsOf: file).split(separator: UInt8(ascii: "\n")).count
+        let outcome = try await run([target, file.path()])
         #expect(outcome.status == 0, "\(outcome.lines.suffix(20).joined(separator: "\n"))")
         #expect(outcome.lines.last == "\(target): \(count) inputs")
         #expect(count > 0)
     }
 
     @Test("there are inputs for each target, and no others")
-    func folders() async throws {
-        let folders = try FileManager.default.contentsOfDirectory(
+    func files() async throws {
+        let files = try FileManager.default.contentsOfDirectory(
             atPath: Self.fuzzing.appending(path: "Corpus").path()
         )
-        #expect(folders.sorted() == Self.targets)
+        #expect(files.sorted() == Self.targets.map { "\($0).base64" })
         let refusal = try await run(["nothing"])
         #expect(refusal.status == 2)
         for target in Self.targets { #expect(refusal.lines.last?.contains(target) == true) }
