@@ -1,17 +1,21 @@
 # Everything that a fresh machine needs is done by the targets themselves: `make demo` and `make test` come first.
 
 SWIFT ?= swift
-# More arguments for whatever builds; the same for all targets, or each builds anew.
-FLAGS ?=
+# Arguments for everything that builds. They are the same for all targets, because a change compiles everything again.
+# Debug information takes a tenth of the time to compile: `make … FLAGS=` adds it.
+FLAGS ?= -debug-info-format none
 DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
 
 .PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
+.PHONY: test-consumer consumer-check
 .PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak test-network autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
 	@echo "make test                    run all tests"
+	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
+	@echo "make consumer-check          the same with one build system, in the build folder of the tests"
 	@echo "make lint | make format      check or mend the house style"
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
@@ -19,7 +23,7 @@ help:
 	@echo "make check-memory            run all tests under AddressSanitizer, and look for leaks; Linux"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
 	@echo "make simulate                the client in virtual time, with random faults; SEEDS=n, FIRST=seed, RELEASE=1, HISTOGRAM=1"
-	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one after the other"
+	@echo "make simulate-mutants        see whether the simulation misses defences that are taken out, one by one; NAMES=…"
 	@echo "make test-mutants            see whether the tests miss what is done about faults, likewise; NAMES=…"
 	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
 	@echo "make fuzz-check              the same with a fixed number of inputs, from those in the repository"
@@ -32,11 +36,16 @@ help:
 demo: setup
 	$(SWIFT) run $(FLAGS) pusher demo
 
-test: setup
-	$(SWIFT) test $(FLAGS)
+# A terminal shows the progress of a build in one line. A log would have a line for each file.
+PROGRESS := $(shell [ -t 2 ] || echo --quiet)
+# The runner names tests that fail, and no others: all are some thousand lines.
+QUIET = --skip-build --quiet
+
+test: build
+	$(SWIFT) test $(FLAGS) $(QUIET)
 
 build: setup
-	$(SWIFT) build --build-tests $(FLAGS)
+	$(SWIFT) build --build-tests $(FLAGS) $(PROGRESS)
 
 # libsodium is a library of the system; the package finds it by pkg-config.
 setup:
@@ -52,8 +61,22 @@ install-libsodium:
 		$$as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq libsodium-dev pkg-config; \
 	else echo "Install libsodium with its headers, and pkg-config, then try again." >&2; exit 1; fi
 
+# SwiftPM would take its plan of the last build, which is one of this package, for that of the other.
+IN_OUR_BUILD = --scratch-path .build --disable-build-manifest-caching
+
+test-consumer: setup
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Consumer/run.sh
+
+# In the build folder of the tests, where everything it needs is built. This is no test of the manifest that dependents
+# read: the settings have to be those of the tests' build.
+consumer-check: setup
+	$(SWIFT) build $(FLAGS) --package-path Tests/Consumer $(IN_OUR_BUILD)
+	.build/debug/Consumer
+
+# The compiler finds an undeclared import of NIO in the core, but not one of Foundation, which every target may have.
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(FORMATTED)
+	@test -d Sources/PusherCore && ! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/PusherCore
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(FORMATTED)
@@ -69,9 +92,12 @@ api-check: setup
 
 # A build folder of its own, so that neither build throws the other away. One test after the other: all at once they
 # would be so slow that bounded waits come to their end. With all traits, so that what they switch on is tested somewhere.
+# SKIP has the names of suites to leave out.
 THREAD_SANITIZER = --enable-all-traits --sanitize=thread --scratch-path .build-thread-sanitizer
+test-thread-sanitizer: export TSAN_OPTIONS = suppressions=$(CURDIR)/Tests/ThreadSanitizer/suppressions.txt
 test-thread-sanitizer: setup
-	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) --no-parallel
+	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
+	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel $(foreach suite,$(SKIP),--skip $(suite))
 
 # 200,000 frames. Only the decoder and what makes the frames are compiled.
 ADDRESS_SANITIZER = -c release --sanitize=address --scratch-path .build-address-sanitizer
@@ -89,7 +115,7 @@ simulate: setup
 		--first $(FIRST) --seeds $(SEEDS) $(if $(HISTOGRAM),--histogram)
 
 simulate-mutants: setup
-	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Mutants/mutants.py simulation
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Mutants/mutants.py simulation $(NAMES)
 
 # Whether each still says what to take out.
 check-mutants:
@@ -112,7 +138,7 @@ fuzz-check: setup
 # All tests, with bounds and lifetimes of memory watched, and what they leave behind looked for.
 MEMORY = --enable-all-traits --sanitize=address --scratch-path .build-address-sanitizer
 check-memory: setup
-	$(SWIFT) build $(FLAGS) --build-tests $(MEMORY)
+	$(SWIFT) build $(FLAGS) --build-tests $(MEMORY) $(PROGRESS)
 	Tests/MemoryCheck/run.sh .build-address-sanitizer/debug/PusherClientPackageTests.xctest
 
 autobahn: setup
@@ -138,5 +164,5 @@ bench: setup
 # In the tests' build folder, where most of what it needs is built already. Both packages have to be resolved to the
 # same versions for that, as they are where both are resolved for the first time.
 bench-check: setup
-	$(SWIFT) build $(FLAGS) --package-path Benchmarks --scratch-path .build
+	$(SWIFT) build $(FLAGS) --package-path Benchmarks $(IN_OUR_BUILD)
 	.build/debug/BenchmarkRunner --check

@@ -19,15 +19,20 @@ let metricsTestKit = Target.Dependency.product(
     condition: .when(traits: ["Metrics"])
 )
 
-let settings: [SwiftSetting] = [
+/// Warnings are errors in CI only. A dependent must never see this setting: Xcode, and SwiftPM with `swiftbuild`, pass
+/// `-suppress-warnings` to dependencies, and the compiler refuses the two together.
+let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
+let warnings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
+
+let features: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableUpcomingFeature("InferIsolatedConformances"),
     .enableUpcomingFeature("ImmutableWeakCaptures"),
-    .treatAllWarnings(as: .error),
 ]
+let settings = features + warnings
 
 /// What `make fuzz` adds to the code that it looks into: the memory is watched, and what an input reaches is counted.
 /// Only there, since nobody can depend on a package with such flags.
@@ -72,9 +77,11 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
+        .target(name: "PusherCore", dependencies: ["PusherProtocol", "PusherEncryption"], swiftSettings: fuzzed),
         .target(
             name: "PusherClient",
             dependencies: [
+                "PusherCore",
                 "PusherProtocol",
                 "PusherEncryption",
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
@@ -102,7 +109,6 @@ let package = Package(
                 .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings
         ),
@@ -137,6 +143,7 @@ let package = Package(
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])),
                 "PusherClient",
+                "PusherCore",
                 "PusherTestServer",
                 "TestSupport",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
@@ -159,7 +166,10 @@ let package = Package(
         ),
         .target(
             name: "TestSupport",
-            dependencies: [.product(name: "NIOConcurrencyHelpers", package: "swift-nio")],
+            dependencies: [
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+            ],
             path: "Tests/TestSupport",
             swiftSettings: settings
         ),
@@ -168,6 +178,7 @@ let package = Package(
             name: "ClientTestSupport",
             dependencies: [
                 "PusherClient",
+                "PusherCore",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
@@ -193,6 +204,7 @@ let package = Package(
             dependencies: [
                 "ClientTestSupport",
                 "PusherClient",
+                "PusherCore",
                 "PusherEncryption",
                 "PusherProtocol",
                 "PusherTestServer",
@@ -220,6 +232,7 @@ let package = Package(
                 "PusherProtocol",
                 "PusherEncryption",
                 "PusherClient",
+                "PusherCore",
                 "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
@@ -227,7 +240,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
             ],
             path: "Tests/Fuzzing",
-            exclude: ["Corpus", "Dictionaries", "fuzz.sh"],
+            exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
             swiftSettings: fuzzed,
             linkerSettings: isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])] : []
         ),
@@ -291,7 +304,7 @@ let package = Package(
                 "TestSupport",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
-            swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error)]
+            swiftSettings: [.swiftLanguageMode(.v5)] + warnings
         ),
         .testTarget(
             name: "Swift6ProgramTests",
@@ -304,13 +317,14 @@ let package = Package(
                 serviceLifecycle,
                 metrics,
             ],
-            swiftSettings: [.treatAllWarnings(as: .error)]
+            swiftSettings: warnings
         ),
         .testTarget(
             name: "PusherClientTests",
             dependencies: [
                 "ClientTestSupport",
                 "PusherClient",
+                "PusherCore",
                 "PusherProtocol",
                 "Simulation",
                 "PusherTestServer",

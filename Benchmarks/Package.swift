@@ -1,15 +1,18 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-let settings: [SwiftSetting] = [
+// In CI only, as in the client's package.
+let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
+
+let features: [SwiftSetting] = [
     .enableUpcomingFeature("ExistentialAny"),
     .enableUpcomingFeature("InternalImportsByDefault"),
     .enableUpcomingFeature("MemberImportVisibility"),
     .enableUpcomingFeature("NonisolatedNonsendingByDefault"),
     .enableUpcomingFeature("InferIsolatedConformances"),
     .enableUpcomingFeature("ImmutableWeakCaptures"),
-    .treatAllWarnings(as: .error),
 ]
+let settings = features + (warningsAreErrors ? [.treatAllWarnings(as: .error)] : [])
 
 // The decoder and the engine are measured without a socket too, and are `package` in the client. Being compiled under
 // the client's package name opens them, and leaves the client's own build as its users have it, which `-enable-testing`

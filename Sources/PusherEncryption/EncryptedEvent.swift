@@ -13,9 +13,9 @@ package enum EncryptedEvent {
 
     /// The text of an event that was sealed with this key.
     package static func open(_ data: Envelope.Payload, with key: SecretKey) throws(Failure) -> String {
-        guard var text = data.text else { throw .notAnObject }
+        guard var text = data.text else { throw .notEncrypted }
         let message: Result<String, Failure> = text.withUTF8 { bytes in
-            guard let members = try? members(of: bytes.span) else { return .failure(.notAnObject) }
+            guard let members = try? members(of: bytes.span) else { return .failure(.notEncrypted) }
             return open(members, in: bytes.span, with: key)
         }
         return try message.get()
@@ -26,6 +26,7 @@ package enum EncryptedEvent {
         in bytes: Span<UInt8>,
         with key: SecretKey
     ) -> Result<String, Failure> {
+        guard members.nonce != nil || members.ciphertext != nil else { return .failure(.notEncrypted) }
         guard let nonce = members.nonce else { return .failure(.malformed("the nonce is missing, or no string")) }
         return withUnsafeTemporaryAllocation(byteCount: capacity(nonce), alignment: 1) { nonceMemory in
             guard let nonceCount = decode(nonce, in: bytes, into: nonceMemory) else {
@@ -143,7 +144,12 @@ package enum EncryptedEvent {
 }
 
 extension EncryptedEvent.Failure {
-    fileprivate static var notAnObject: Self {
-        .malformed("the data is no JSON object with a nonce and a ciphertext")
+    fileprivate static var notEncrypted: Self {
+        .malformed(
+            """
+            it is not encrypted: its data is no JSON object with a nonce and a ciphertext. Your backend has to encrypt \
+            what it publishes on this channel
+            """
+        )
     }
 }

@@ -10,11 +10,16 @@ extension PusherTestServer {
     ///     channel's key. Its size is not limited.
     ///   - channels: the channels' names. `#server-to-user-` and an id is the channel of a signed-in user.
     ///   - socketID: the connection that does not get it.
+    /// - Returns: how many connections the event goes to. Those that are silent do not count.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where a name breaks the protocol's rules, or
     ///   ``ServerError/Code/invalidEncryptionKey`` where an encrypted channel has no key.
-    public func publish(event name: String, data: String, to channels: String..., excluding socketID: String? = nil)
-        throws
-    {
+    @discardableResult
+    public func publish(
+        event name: String,
+        data: String,
+        to channels: String...,
+        excluding socketID: String? = nil
+    ) throws -> Int {
         let event = try PublishedEvent(name: name, data: data, channels: channels, socketID: socketID)
         let plain = channels.filter { !Self.isEncrypted($0) }
         var events: [PublishedEvent] = []
@@ -30,7 +35,9 @@ extension PusherTestServer {
         } else if !plain.isEmpty {
             events.append(try PublishedEvent(name: name, data: data, channels: plain, socketID: socketID))
         }
-        engine.step { brain in brain.publish(events) }
+        var reached: Set<ConnectionID> = []
+        engine.step { brain in brain.publish(events, reaching: &reached) }
+        return reached.count
     }
 
     /// Publishes an event to a signed-in user, on all connections that are subscribed to the user's own channel.
@@ -39,9 +46,12 @@ extension PusherTestServer {
     ///   - name: the event's name, 1 to 200 bytes.
     ///   - data: relayed byte for byte; commonly JSON text. Its size is not limited.
     ///   - userID: the user's id, 1 to 128 bytes.
+    /// - Returns: how many connections the event goes to: 0 if the user's own channel is not subscribed yet, for which
+    ///   ``waitForSignIn(of:timeout:)`` waits.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where the name or the id breaks the protocol's
     ///   rules.
-    public func publish(event name: String, data: String, toUser userID: String) throws {
+    @discardableResult
+    public func publish(event name: String, data: String, toUser userID: String) throws -> Int {
         try publish(event: name, data: data, to: ChannelName.serverToUserPrefix + userID)
     }
 

@@ -11,15 +11,15 @@ extension Demo {
         let room = ada.subscribeToPresenceChannel(channelName: "presence-room")
         var changes = room.memberships.makeAsyncIterator()
         try await room.subscribed()
-        timeline.note(.ada, "is in \(room.name) as \(room.myId ?? "nobody"), with \(names(room.members))")
+        try timeline.note(.ada, "is in \(room.name) as \(room.myId ?? "nobody"), with \(names(room.members))")
         guard case .replaced? = await changes.next() else { throw ExitMessage("The list of members did not come.") }
 
         try await bob.connected()
         let same = bob.subscribeToPresenceChannel(channelName: "presence-room")
         try await same.subscribed()
-        timeline.note(.bob, "is in \(same.name), with \(names(same.members))")
+        try timeline.note(.bob, "is in \(same.name), with \(names(same.members))")
         guard case .added(let member)? = await changes.next() else { throw ExitMessage("Nobody was seen to come.") }
-        timeline.note(.ada, "sees \(member.userId) come: now \(names(room.members))")
+        try timeline.note(.ada, "sees \(member.userId) come: now \(names(room.members))")
         return room
     }
 
@@ -28,17 +28,17 @@ extension Demo {
         var messages = here.events(named: "client-message", as: Message.self).makeAsyncIterator()
         try await here.subscribed()
         try await there.subscribed()
-        timeline.note(.bob, "sends client-message on \(there.name)")
+        try timeline.note(.bob, "sends client-message on \(there.name)")
         try await there.send("client-message", data: Message(text: "hello, ada"))
         guard let message = await messages.next() else { throw ExitMessage("The message did not arrive.") }
-        timeline.note(.ada, "got the message: \(message.text)")
+        try timeline.note(.ada, "got the message: \(message.text)")
     }
 
     func leave(_ bob: Pusher, seenIn room: PusherPresenceChannel) async throws {
         var changes = room.memberships.makeAsyncIterator()
         await bob.disconnected()
         guard case .removed(let member)? = await changes.next() else { throw ExitMessage("Nobody was seen to leave.") }
-        timeline.note(.ada, "sees \(member.userId) leave: now \(names(room.members))")
+        try timeline.note(.ada, "sees \(member.userId) leave: now \(names(room.members))")
     }
 
     private func names(_ members: [PusherPresenceChannelMember]) -> String {

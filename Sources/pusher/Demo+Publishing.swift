@@ -18,16 +18,16 @@ extension Demo {
 
         try await pusher.connected()
         try await channel.subscribed()
-        timeline.note(.ada, "subscribed to \(channel.name)")
+        try timeline.note(.ada, "subscribed to \(channel.name)")
         for id in 1...eventCount { try await publish(Order(id: id, item: "coffee"), on: channel, receivedBy: &orders) }
 
-        timeline.note(.network, "the connection is cut")
+        try timeline.note(.network, "the connection is cut")
         server.dropConnections()
         guard let resubscription = await resubscriptions.next() else {
             throw ExitMessage("The channel was not subscribed again.")
         }
         let away = Int(resubscription.away.seconds * 1_000)
-        timeline.note(.ada, "subscribed to \(channel.name) again; it was away for \(away) ms")
+        try timeline.note(.ada, "subscribed to \(channel.name) again; it was away for \(away) ms")
         for id in eventCount + 1...2 * eventCount {
             try await publish(Order(id: id, item: "tea"), on: channel, receivedBy: &orders)
         }
@@ -37,16 +37,19 @@ extension Demo {
         let channel = pusher.subscribe("private-encrypted-orders")
         var orders = channel.events(named: "created", as: Order.self).makeAsyncIterator()
         try await channel.subscribed()
-        timeline.note(.ada, "subscribed to \(channel.name), with its key")
+        try timeline.note(.ada, "subscribed to \(channel.name), with its key")
         try await publish(Order(id: 1, item: "gold"), on: channel, receivedBy: &orders)
 
         server.rotateEncryptionKey()
-        timeline.note(.server, "has a new master key, and tells nobody")
+        try timeline.note(.server, "has a new master key, and tells nobody")
         try await publish(Order(id: 2, item: "silver"), on: channel, receivedBy: &orders)
         let count = server.authorizationRequests.count { request in
             String(decoding: request.body, as: UTF8.self).contains(channel.name)
         }
-        timeline.note(.ada, "asked for the key \(count) times: with the subscription, and when it did not fit any more")
+        try timeline.note(
+            .ada,
+            "asked for the key \(count) times: with the subscription, and when it did not fit any more"
+        )
     }
 
     /// Publishes, and waits for the event.
@@ -64,10 +67,13 @@ extension Demo {
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
         guard response.status == .ok else { throw ExitMessage("The REST API answered \(response.status).") }
         let shown = signed.body.contains("ciphertext") ? "\(data), encrypted" : data
-        timeline.note(.backend, "POST /apps/\(server.options.application.id)/events: \(response.status.code)  \(shown)")
+        try timeline.note(
+            .backend,
+            "POST /apps/\(server.options.application.id)/events: \(response.status.code)  \(shown)"
+        )
         guard let received = await orders.next(), received.id == order.id else {
             throw ExitMessage("Order \(order.id) did not arrive.")
         }
-        timeline.note(.ada, "created: order \(received.id), \(received.item)")
+        try timeline.note(.ada, "created: order \(received.id), \(received.item)")
     }
 }

@@ -9,29 +9,29 @@ struct Demo: Sendable {
     let timeline = Timeline()
 
     func run() async throws {
-        timeline.note(.server, "listens on \(server.host):\(server.port), and authorizes at /pusher/auth")
+        try timeline.note(.server, "listens on \(server.host):\(server.port), and authorizes at /pusher/auth")
         let (ada, bob) = (makeClient(of: "ada"), makeClient(of: "bob"))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (pusher, who) in [(ada, Timeline.Who.ada), (bob, .bob)] {
                 let statuses = pusher.statuses
                 group.addTask {
-                    for await status in statuses { timeline.note(who, describe(status)) }
+                    for await status in statuses { try timeline.note(who, describe(status)) }
                 }
             }
-            timeline.title("A public channel, and a connection that is cut")
+            try timeline.title("A public channel, and a connection that is cut")
             try await survivesLoss(ada)
-            timeline.title("A presence channel: who is there")
+            try timeline.title("A presence channel: who is there")
             let room = try await meet(ada, bob)
-            timeline.title("A private channel: one client talks to the other")
+            try timeline.title("A private channel: one client talks to the other")
             try await talk(ada, bob)
-            timeline.title("An encrypted channel, and a key that is changed")
+            try timeline.title("An encrypted channel, and a key that is changed")
             try await survivesRotation(ada)
-            timeline.title("A member leaves")
+            try timeline.title("A member leaves")
             try await leave(bob, seenIn: room)
             await ada.disconnected()
             group.cancelAll()
         }
-        timeline.note(.demo, "done: everything arrived")
+        try timeline.note(.demo, "done: everything arrived")
     }
 
     private func makeClient(of user: String) -> Pusher {

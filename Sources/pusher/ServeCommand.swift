@@ -13,7 +13,8 @@ struct ServeCommand: AsyncParsableCommand {
             production. Nothing is kept when it ends.
 
             Prints one line for each thing that a client or a backend has to know, the port among them, and then the \
-            line "ready". SIGINT (Control-C) and SIGTERM end it, with exit code 0.
+            line "ready". SIGINT (Control-C) and SIGTERM end it, with exit code 0. It also ends, with exit code 141, when \
+            what it prints goes into a pipe that nobody reads any more.
             """
     )
 
@@ -43,6 +44,17 @@ struct ServeCommand: AsyncParsableCommand {
     @Option(help: "The silence, in seconds, after which clients are told to ask for a sign of life.")
     var activityTimeout = 120
 
+    @Option(
+        help: ArgumentHelp(
+            """
+            A web page's origin, such as https://app.example.test, that may use the server. Can be repeated. Pages of this \
+            machine always may.
+            """,
+            valueName: "origin"
+        )
+    )
+    var allowOrigin: [String] = []
+
     @Flag(help: "Print what clients and backends do, one line for each thing.")
     var verbose = false
 
@@ -71,34 +83,39 @@ struct ServeCommand: AsyncParsableCommand {
         options.port = port
         options.dialect = dialect.dialect
         options.activityTimeout = activityTimeout
+        options.allowedOrigins = Set(allowOrigin)
         // It may run for days, and nobody asks for what was long ago.
         options.maximumRecordCount = 1_000
         // Set before the port is bound: whoever waits for "ready" may end the server at once.
         let signals = TerminationSignals()
         try await PusherTestServer.withServer(options: options) { server in
-            announce(server)
-            await withTaskGroup(of: Void.self) { group in
+            try announce(server)
+            let received = signals.received
+            try await withThrowingTaskGroup(of: Void.self) { group in
                 if verbose {
-                    group.addTask { for await record in server.recordSequence { printLine(describe(record)) } }
+                    group.addTask { for await record in server.recordSequence { try printLine(describe(record)) } }
                 }
-                await signals.next()
+                group.addTask { for await _ in received { return } }
+                // The first to end: a signal, or an output that nobody reads any more.
+                try await group.next()
                 group.cancelAll()
             }
         }
+        withExtendedLifetime(signals) {}
     }
 
-    private func announce(_ server: PusherTestServer) {
+    private func announce(_ server: PusherTestServer) throws {
         let place = server.httpURL.replacing("http://", with: "")
-        printLine("host      \(server.host)")
-        printLine("port      \(server.port)")
-        printLine("app id    \(appID)")
-        printLine("key       \(key)")
-        printLine("secret    \(secret)")
-        printLine("websocket ws://\(place)/app/\(key)")
-        printLine("rest      \(server.httpURL)/apps/\(appID)/events")
-        printLine("auth      \(server.httpURL)/pusher/auth")
-        printLine("user auth \(server.httpURL)/pusher/user-auth")
-        printLine("ready")
+        try printLine("host      \(server.host)")
+        try printLine("port      \(server.port)")
+        try printLine("app id    \(appID)")
+        try printLine("key       \(key)")
+        try printLine("secret    \(secret)")
+        try printLine("websocket ws://\(place)/app/\(key)")
+        try printLine("rest      \(server.httpURL)/apps/\(appID)/events")
+        try printLine("auth      \(server.httpURL)/pusher/auth")
+        try printLine("user auth \(server.httpURL)/pusher/user-auth")
+        try printLine("ready")
     }
 
     private func describe(_ record: PusherTestServer.Record) -> String {
@@ -106,8 +123,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 }
 
-/// At once, also into a pipe.
-private func printLine(_ text: String) { FileHandle.standardOutput.write(Data("\(text)\n".utf8)) }
+private func printLine(_ text: String) throws { try StandardOutput.print("\(text)\n") }
 
 /// The presets of the test server by their names.
 enum ServerDialect: String, CaseIterable, ExpressibleByArgument, Sendable {
@@ -131,7 +147,7 @@ enum ServerDialect: String, CaseIterable, ExpressibleByArgument, Sendable {
 /// Waits for the user, or the system, to end the process.
 private final class TerminationSignals {
     private let sources: [any DispatchSourceSignal]
-    private let received: AsyncStream<Void>
+    let received: AsyncStream<Void>
 
     init() {
         let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
@@ -143,9 +159,5 @@ private final class TerminationSignals {
             source.resume()
             return source
         }
-    }
-
-    func next() async {
-        for await _ in received { return }
     }
 }

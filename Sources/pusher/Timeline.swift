@@ -8,16 +8,13 @@ struct Timeline: Sendable {
 
     private let start = ContinuousClock.now
 
-    func title(_ text: String) { write("\n\(text)\n") }
+    func title(_ text: String) throws { try StandardOutput.print("\n\(text)\n") }
 
-    func note(_ who: Who, _ text: String) {
+    func note(_ who: Who, _ text: String) throws {
         let time = String(format: "%8.3f s", (ContinuousClock.now - start).seconds)
         let name = who.rawValue.padding(toLength: 7, withPad: " ", startingAt: 0)
-        write("\(time)  \(name)  \(text)\n")
+        try StandardOutput.print("\(time)  \(name)  \(text)\n")
     }
-
-    /// In one write, so that lines of several tasks do not mix.
-    private func write(_ text: String) { FileHandle.standardOutput.write(Data(text.utf8)) }
 }
 
 extension Duration {

@@ -16,7 +16,12 @@ package struct TimerRules {
             case .connecting: ([.attempt], [.attempt, .unavailable], false, "connecting")
             case .connected:
                 (
-                    [], [.activity, .pong, .subscription, .authorization, .signIn, .ownChannel, .clientEvents], true,
+                    [],
+                    [
+                        .activity, .pong, .keepAlive, .subscription, .subscriptionPace, .authorization, .signIn,
+                        .ownChannel,
+                        .clientEvents,
+                    ], true,
                     "connected"
                 )
             case .asking: ([], [.unavailable], false, "asking")

@@ -20,5 +20,5 @@ if PLANT_LEAK=1 run --filter PlantedLeakTests >"$log" 2>&1 || ! grep -q "Planted
 fi
 
 # One test after the other: all at once they would be so slow that bounded waits come to their end.
-run --no-parallel
+run --no-parallel --quiet
 echo "No leak was found."

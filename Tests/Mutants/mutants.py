@@ -3,13 +3,13 @@
 
 Each is put back at once. One whose removal nothing finds is told, and the script fails.
 Usage: mutants.py simulation|tests [NAME...], in the package's folder; mutants.py check sees only whether every text still
-stands where it is looked for. It changes Sources while it runs, and wants nothing changed there. Warnings are errors in
-this package: a text that makes one does not compile.
+stands where it is looked for. It changes Sources while it runs, and wants nothing changed there.
 """
 
 import os
 import pathlib
 import re
+import select
 import signal
 import subprocess
 import sys
@@ -60,18 +60,26 @@ def main():
     sys.exit(1 if missed else 0)
 
 
+def source(name):
+    """The file of that name, in whatever folder of Sources."""
+    files = list(pathlib.Path("Sources").rglob(name))
+    if len(files) != 1:
+        sys.exit(f"There are {len(files)} files named {name} in Sources.")
+    return files[0]
+
+
 def misfits(mutants):
-    for name, path, old, *_ in mutants:
-        count = pathlib.Path(path).read_text().count(old)
+    for name, file, old, *_ in mutants:
+        count = source(file).read_text().count(old)
         if count != 1:
-            yield f"{name}: its text stands {count} times in {path}"
+            yield f"{name}: its text stands {count} times in {file}"
 
 
 def try_mutant(mutant, target, search):
-    _, path, old, new, *tests = mutant
+    _, name, old, new, *tests = mutant
     if list(misfits([mutant])):
         return "does not fit any more"
-    file = pathlib.Path(path)
+    file = source(name)
     text = file.read_text()
     try:
         file.write_text(text.replace(old, new))
@@ -94,27 +102,40 @@ def simulate():
 
 def run_tests(names):
     """Says which tests fail."""
-    status, output = run([SWIFT, "test", "--skip-build", *FLAGS, "--filter", names], (names,))
-    # One that hangs after its first issue never comes to its end.
+    command = [SWIFT, "test", "--skip-build", "--quiet", *FLAGS, "--filter", names]
+    status, output = run(command, (names,), finding=" recorded an issue")
     failed = sorted(set(re.findall(r'^\S+ +Test ("[^"\n]*"|\S+\(.*?\)).* recorded an issue', output, re.MULTILINE)))
     crash = re.search(r"unexpected signal code (\d+)", output)
     return result(-int(crash[1]) if crash else status, f"found by {', '.join(failed)}" if failed else None)
 
 
-def run(command, names):
-    """The status, None where it did not end by itself, and what was printed."""
+def run(command, names, finding=None):
+    """The status, None where it did not end by itself, and what was printed.
+
+    Once the finding was printed the rest has ten seconds: what was taken out may have other tests wait for minutes.
+    """
     environment = {**os.environ, "SWIFT_DETERMINISTIC_HASHING": "1"}
     process = subprocess.Popen(
-        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace", env=environment,
-        start_new_session=True)
+        command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, env=environment, start_new_session=True)
+    end = time.monotonic() + limits.get(names, float("inf"))
+    output = ""
     try:
-        output, _ = process.communicate(timeout=limits.get(names))
-        return process.returncode, output
-    except subprocess.TimeoutExpired:
-        end_session(process)
-        return None, process.communicate()[0]
+        while True:
+            rest = end - time.monotonic()
+            if rest <= 0:
+                return None, output
+            if not select.select([process.stdout], [], [], min(rest, 60))[0]:
+                continue
+            part = os.read(process.stdout.fileno(), 65_536)
+            if not part:
+                return process.wait(), output
+            output += part.decode(errors="replace")
+            if finding and finding in output:
+                end = min(end, time.monotonic() + 10)
     finally:
         end_session(process)
+        process.stdout.close()
+        process.wait()
 
 
 def end_session(process):

@@ -45,9 +45,10 @@ struct EncryptedEventTests {
     @Test(
         "what is no encrypted event is malformed, and the message says why",
         arguments: [
-            ("", "no JSON object"), ("null", "no JSON object"), ("[]", "no JSON object"), ("{", "no JSON object"),
+            (#"{"id":7}"#, "it is not encrypted"), ("", "no JSON object"), ("null", "no JSON object"),
+            ("[]", "no JSON object"), ("{", "no JSON object"),
             ("text", "no JSON object"), (#""text""#, "no JSON object"), ("1", "no JSON object"),
-            ("{}", "nonce is missing"), (#"{"nonce":null,"ciphertext":""}"#, "nonce is missing"),
+            ("{}", "it is not encrypted"), (#"{"nonce":null,"ciphertext":""}"#, "nonce is missing"),
             (#"{"nonce":1,"ciphertext":""}"#, "nonce is missing"),
             (#"{"nonce":"*","ciphertext":""}"#, "nonce is not base64"),
             (#"{"nonce":"AA*A","ciphertext":""}"#, "nonce is not base64"),

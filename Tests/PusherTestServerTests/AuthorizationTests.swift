@@ -5,6 +5,21 @@ import Testing
 
 @Suite("Subscriptions that need an authorization", .timeLimit(.minutes(5)))
 struct AuthorizationTests {
+    @Test("any signature will do if the options say so, but not a missing one")
+    func anySignature() {
+        var server = BrainTranscript.connected { $0.acceptsAnySignature = true }
+        let subscribe = Envelope.subscribe(channel: "private-a", auth: "testKey123:authorizerblah123")
+        #expect(server.text(1, subscribe.jsonText) == [.succeeded(1, "private-a")])
+        #expect(server.signIn(1, auth: "x", #"{"id":"u"}"#).events.first == EventName.signInSuccess)
+        #expect(server.subscribe(1, "private-b") == [.error(1, "Auth info required to subscribe to private-b")])
+        let channelData = #"{"user_id":"u"}"#
+        let join = Envelope.subscribe(channel: "presence-a", auth: "y", channelData: channelData)
+        #expect(server.text(1, join.jsonText).events == [EventName.subscriptionSucceededInternal])
+        #expect(server.brain.presenceMembers(of: "presence-a").map(\.userID) == ["u"])
+        var strict = BrainTranscript.connected()
+        #expect(strict.text(1, subscribe.jsonText).events == [EventName.error])
+    }
+
     static let application = PusherTestServer.Application(
         id: "3",
         key: "278d425bdf160c739803",

@@ -79,6 +79,14 @@ struct CacheTests {
         #expect(server.authorize(1, "private-cache-x").events == [EventName.subscriptionSucceededInternal])
     }
 
+    @Test("Reverb knows no encrypted cache channels")
+    func reverb() {
+        var server = BrainTranscript.connected { $0.dialect = .reverb }
+        let success = EventName.subscriptionSucceededInternal
+        #expect(server.authorize(1, "private-encrypted-cache-x").events == [success])
+        #expect(server.authorize(1, "private-cache-x").events == [success, EventName.cacheMiss])
+    }
+
     @Test("the miss comes before the count")
     func order() {
         var server = BrainTranscript.connected { $0.sendsSubscriptionCounts = true }

@@ -89,6 +89,15 @@ struct ClientEventTests {
         for _ in 1...100 { #expect(server.clientEvent(1, "client-e", "{}", "private-x").events == ["client-e"]) }
     }
 
+    @Test("Reverb refuses data that is a string, as a message that it does not understand")
+    func strings() {
+        var server = BrainTranscript.connected(2) { $0.dialect = .reverb }
+        for number in 1...2 { _ = server.authorize(number, "private-x") }
+        let text = Dialect.reverb.error(code: 4200, message: "Invalid message format")
+        #expect(server.clientEvent(1, "client-e", #""text""#, "private-x") == [.send(1, text)])
+        #expect(server.clientEvent(1, "client-e", "{}", "private-x").events == ["client-e"])
+    }
+
     @Test(
         "in each dialect",
         arguments: [
@@ -104,7 +113,7 @@ struct ClientEventTests {
     )
     func dialects(dialect: Dialect, rest: String) {
         var server = BrainTranscript.connected(2) { $0.dialect = dialect }
-        for number in 1...2 { _ = server.join(number, "presence-x", "\(number)") }
+        for number in 1...2 { _ = server.join(number, "presence-x", "\"\(number)\"") }
         #expect(
             server.clientEvent(1, "client-e", #"{"a":"b"}"#, "presence-x") == [
                 .send(2, #"{"event":"client-e",\#(rest)"#)

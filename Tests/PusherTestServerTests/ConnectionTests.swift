@@ -12,11 +12,40 @@ struct ConnectionTests {
         #expect(server.connect(2, target) == [.accept(2), .established(2)])
     }
 
-    @Test("a key that is not known is accepted, then closed with 4001")
+    @Test("a key that is not known is accepted, then told of 4001 by an error, and closed with it")
     func unknownKey() {
         var server = BrainTranscript()
         let message = "App key other not in this cluster. Did you forget to specify the cluster?"
-        #expect(server.connect(1, "/app/other") == [.accept(1), .close(1, 4001, message), .scheduleClose(1)])
+        #expect(
+            server.connect(1, "/app/other")
+                == [.accept(1), .error(1, message, code: "4001"), .close(1, 4001, message), .scheduleClose(1)]
+        )
+        var poxa = BrainTranscript { $0.dialect = .poxa }
+        #expect(poxa.connect(1, "/app/other") == [.accept(1), .close(1, 4001, message), .scheduleClose(1)])
+    }
+
+    @Test("an established connection is ended as the dialect does it: Pusher sends a close frame only")
+    func terminations() {
+        let message = "You got disconnected by the app."
+        let close = [ServerAction.close(1, 4009, message), .scheduleClose(1)]
+        let error = ServerAction.error(1, message, code: "4009")
+        let errorText = ServerAction.send(
+            1,
+            #"{"event":"pusher:error","data":"{\"code\":4009,\"message\":\"\#(message)\"}"}"#
+        )
+        for (dialect, actions): (Dialect, [ServerAction]) in [
+            (.pusher, close), (.soketi, [error] + close), (.pylon, [error] + close), (.ipe, [error, .end(1)]),
+            (.slanger, [errorText, .close(1, nil, ""), .scheduleClose(1)]), (.reverb, [errorText, .end(1)]),
+        ] {
+            var server = BrainTranscript { options in
+                options.dialect = dialect
+                options.dialect.users.knowsSignIn = true
+                options.dialect.appendsNewline = false
+            }
+            _ = server.connect(1)
+            _ = server.signIn(1, #"{"id":"a"}"#)
+            #expect(server.brain.terminateConnections(ofUser: "a").withoutRecords == actions)
+        }
     }
 
     @Test("the dialects refuse in their own ways")
@@ -88,7 +117,7 @@ struct ConnectionTests {
         _ = server.connect(1)
         #expect(server.receive(1, .close(code: 1000, reason: "bye")) == [.close(1, 1000, ""), .end(1)])
         #expect(server.receive(1, .text("{}")).isEmpty)
-        #expect(server.brain.connectionEnded(id(1)) == [.record(id(1), .connectionEnded)])
+        #expect(server.brain.connectionEnded(id(1)) == [.record(socketID: "7.1", .connectionEnded)])
         #expect(server.brain.connectionEnded(id(1)).isEmpty)
         #expect(server.brain.openConnections.isEmpty)
     }
@@ -115,6 +144,26 @@ struct ConnectionTests {
         let violation = ClientMessage.violation(code: 1007, reason: "text")
         #expect(server.receive(1, violation) == [.close(1, 1007, "text"), .scheduleClose(1)])
         #expect(server.receive(1, violation) == [.cancel(timer(1)), .end(1)])
+    }
+
+    @Test("a client that sends nothing for the idle limit is closed or dropped; any frame puts that off")
+    func idleLimit() {
+        var server = BrainTranscript { $0.dialect.idleLimit = .init(.seconds(30), ending: .close(code: 1000)) }
+        #expect(server.connect(1) == [.accept(1), .established(1), .schedule(timer(1), after: .seconds(30))])
+        server.brain.now = .seconds(10)
+        #expect(server.receive(1, .pong([])) == [])
+        server.brain.now = .seconds(30)
+        #expect(server.fire(1) == [.schedule(timer(2), after: .seconds(10))])
+        server.brain.now = .seconds(40)
+        #expect(server.fire(2) == [.close(1, 1000, ""), .schedule(timer(3), after: .seconds(5))])
+        #expect(server.connect(2).last == .schedule(timer(4), after: .seconds(30)))
+        let shorter = server.brain.setIdleLimit(.init(.seconds(3)))
+        #expect(shorter == [.cancel(timer(4)), .schedule(timer(5), after: .seconds(3))])
+        server.brain.now = .seconds(43)
+        #expect(server.fire(5) == [.end(2)])
+        #expect(server.connect(3).last == .schedule(timer(6), after: .seconds(3)))
+        #expect(server.brain.setIdleLimit(nil) == [.cancel(timer(6))])
+        #expect(server.connect(4) == [.accept(4), .established(4)])
     }
 
     @Test("WebSocket pings are answered with their payload")

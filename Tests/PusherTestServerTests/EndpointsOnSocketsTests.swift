@@ -44,8 +44,40 @@ struct EndpointsOnSocketsTests {
 
             let user = try await authorize(server, "socket_id=\(socketID)&user_id=a", path: "/pusher/user-auth")
             client.send(#"{"event":"pusher:signin","data":\#(user.body)}"#)
+            client.send(Envelope.subscribe(channel: "#server-to-user-a").jsonText)
             let signedIn = try await server.waitForSignIn(of: "a", timeout: .patience)
             #expect(signedIn.map(\.socketID) == [socketID])
+        }
+    }
+
+    @Test("waitForSignIn waits for the user's own channel, and publish says how many it reached")
+    func ownChannel() async throws {
+        try await PusherTestServer.withServer { server in
+            let client = try await SocketClient.connect(to: server)
+            let socketID = try await client.socketID()
+            let userData = #"{"id":"a"}"#
+            let signed = server.authentication(forSocket: socketID, userData: userData)
+            client.send(Envelope.signIn(auth: signed.auth, userData: userData).jsonText)
+            try await server.nextRecord(timeout: .patience) { record in
+                if case .signedIn = record.event { true } else { false }
+            }
+            #expect(try server.publish(event: "e", data: "{}", toUser: "a") == 0)
+            await #expect(throws: PusherTestServer.ServerError.self) {
+                try await server.waitForSignIn(of: "a", timeout: .milliseconds(1))
+            }
+            // One that is refused cannot be waited for.
+            server.failSubscriptions(to: "#server-to-user-a", with: .unanswered)
+            #expect(try await server.waitForSignIn(of: "a", timeout: .patience).count == 1)
+            server.failSubscriptions(to: "#server-to-user-a", with: nil)
+            client.send(Envelope.subscribe(channel: "#server-to-user-a").jsonText)
+            #expect(try await server.waitForSignIn(of: "a", timeout: .patience).map(\.socketID) == [socketID])
+            #expect(try server.publish(event: "e", data: "{}", toUser: "a") == 1)
+            #expect(try server.publish(event: "e", data: "{}", to: "#server-to-user-a", excluding: socketID) == 0)
+            client.send(Envelope.subscribe(channel: "news").jsonText)
+            try await server.waitForSubscription(to: "news", timeout: .patience)
+            #expect(try server.publish(event: "e", data: "{}", to: "news", "other", "#server-to-user-a") == 1)
+            server.goSilent(.socket(socketID))
+            #expect(try server.publish(event: "e", data: "{}", to: "news") == 0)
         }
     }
 
@@ -89,12 +121,17 @@ struct EndpointsOnSocketsTests {
             try await PusherTestServer.withServer(options: options) { server in
                 let client = try await SocketClient.connect(to: server)
                 _ = try await client.socketID()
-                client.send(Envelope.subscribe(channel: "a").jsonText)
+                for channel in ["a", "b"] { client.send(Envelope.subscribe(channel: channel).jsonText) }
+                // One webhook is posted after the other: when the second one comes, all is known about the first.
+                await waitUntil {
+                    server.webhooks.count == 2
+                        && backend.authorizationRequests.last?.bodyText == server.webhooks.last
+                }
                 let statuses = [500, 500, 204].map { PusherTestServer.Record.Event.webhookAnswered(status: $0) }
-                try await server.nextRecord(timeout: .patience) { $0.event == statuses[2] }
-                #expect(server.records.map(\.event).filter(statuses.contains) == statuses)
+                #expect(server.records.map(\.event).filter(statuses.contains).prefix(3) == statuses[...])
                 let requests = backend.authorizationRequests
-                #expect(requests.map(\.bodyText) == Array(repeating: server.webhooks.first, count: 3))
+                let webhooks = server.webhooks
+                #expect(requests.map(\.bodyText) == Array(repeating: webhooks.first, count: 3) + [webhooks.last])
                 #expect(requests.first?.header("X-Pusher-Key") == "app-key")
                 #expect(requests.first?.header("X-Pusher-Signature")?.count == 64)
                 await backend.shutdown()

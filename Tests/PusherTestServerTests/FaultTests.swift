@@ -27,6 +27,51 @@ struct FaultTests {
         #expect(server.connect(10) == [.accept(10), .established(10)])
     }
 
+    @Test("a first message with a socket id establishes the connection, with that id for everything")
+    func chosenSocketID() throws {
+        var server = BrainTranscript()
+        let greeting = #"{"event":"pusher:connection_established","data":"{\"socket_id\":\"46.12\"}"}"#
+        _ = server.brain.failConnections(count: 1, with: .firstMessage(greeting))
+        let requested = Request(target: "/app/app-key")
+        let actions = server.brain.connectionRequested(id(1), requested)
+        #expect(actions.withoutRecords == [.accept(1), .send(1, greeting)])
+        let recorded = actions.compactMap { action -> String? in
+            if case .record(let socketID, _) = action { socketID } else { nil }
+        }
+        #expect(recorded == Array(repeating: "46.12", count: 4))
+        let connection = try #require(server.brain.openConnections.first)
+        #expect(connection.isEstablished && connection.socketID == "46.12")
+        // Signatures are for this id, and publishers leave it out by it.
+        let auth = server.brain.options.application.authorization(
+            socketID: "46.12",
+            channel: "private-a",
+            channelData: nil,
+            masterKey: nil
+        ).auth
+        let subscribe = Envelope.subscribe(channel: "private-a", auth: auth)
+        #expect(server.text(1, subscribe.jsonText) == [.succeeded(1, "private-a")])
+        #expect(server.brain.send(.text("x"), .socket("46.12")).withoutRecords == [.send(1, "x")])
+        #expect(try server.publish("e", "{}", ["private-a"], excluding: "46.12").isEmpty)
+        #expect(server.brain.connectionEnded(id(1)).last == .record(socketID: "46.12", .connectionEnded))
+        #expect(server.connect(2) == [.accept(2), .established(2)])
+    }
+
+    @Test(
+        "a first message that is no greeting leaves the connection as it is: not established",
+        arguments: [
+            "nonsense", #"{"event":"pusher:connection_established"}"#,
+            #"{"event":"pusher:connection_established","data":{"socket_id":"x"}}"#,
+            #"{"event":"news","data":{"socket_id":"1.2"}}"#,
+        ]
+    )
+    func noGreeting(text: String) {
+        var server = BrainTranscript()
+        _ = server.brain.failConnections(count: 1, with: .firstMessage(text))
+        #expect(server.connect(1) == [.accept(1), .send(1, text)])
+        #expect(server.brain.openConnections.map(\.isEstablished) == [false])
+        #expect(server.brain.openConnections.map(\.socketID) == ["7.1"])
+    }
+
     @Test("a fault lasts for its count, or until the end is asked for")
     func faultCounts() {
         var server = BrainTranscript()
@@ -109,6 +154,37 @@ struct FaultTests {
         #expect(server.brain.subscriptionCount(of: "a") == 0)
         _ = server.brain.failSubscriptions(to: "a", with: nil)
         #expect(server.subscribe(1, "a") == [.succeeded(1, "a")])
+    }
+
+    @Test("subscriptions are answered with a given text, to one channel or to all")
+    func subscriptionTexts() throws {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        _ = server.brain.failSubscriptions(to: nil, with: .text("any text"))
+        _ = server.brain.failSubscriptions(to: "b", with: .unanswered)
+        #expect(server.subscribe(1, "a") == [.send(1, "any text")])
+        #expect(server.subscribe(1, "private-x") == [.send(1, "any text")])
+        #expect(server.subscribe(1, "b").isEmpty)
+        #expect(server.brain.subscribers.isEmpty)
+        _ = server.brain.failSubscriptions(to: nil, with: nil)
+        #expect(server.subscribe(1, "a") == [.succeeded(1, "a")])
+        #expect(server.subscribe(1, "b").isEmpty)
+    }
+
+    @Test("a text that is the channel's success counts: the connection is subscribed, once")
+    func subscriptionSuccessText() throws {
+        var server = BrainTranscript()
+        _ = server.connect(1)
+        let text =
+            #"{"event":"pusher_internal:subscription_succeeded","channel":"presence-a","data":"{\"presence\":{}}"}"#
+        _ = server.brain.failSubscriptions(to: nil, with: .text(text))
+        for _ in 1...2 { #expect(server.subscribe(1, "presence-a") == [.send(1, text)]) }
+        #expect(server.subscribe(1, "presence-b") == [.send(1, text)])
+        #expect(server.brain.openConnections.first?.subscribedChannels == ["presence-a"])
+        #expect(server.brain.presenceMembers(of: "presence-a").isEmpty)
+        #expect(try server.publish("e", "{}", ["presence-a"]).events == ["e"])
+        #expect(server.unsubscribe(1, "presence-a").isEmpty)
+        #expect(server.brain.subscriptionCount(of: "presence-a") == 0)
     }
 
     @Test("anything can be sent to anyone")

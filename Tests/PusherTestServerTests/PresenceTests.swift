@@ -1,4 +1,5 @@
 import PusherProtocol
+import TestSupport
 import Testing
 
 @testable import PusherTestServer
@@ -74,9 +75,9 @@ struct PresenceTests {
         ).auth
         let subscribe = Envelope.subscribe(channel: "presence-x", auth: auth, channelData: data)
         let joined = server.brain.received(.text(subscribe.jsonText), on: id(1))
-        #expect(joined.contains(.record(id(1), .memberJoined(channel: "presence-x", userID: "a"))))
+        #expect(joined.contains(.record(socketID: "7.1", .memberJoined(channel: "presence-x", userID: "a"))))
         let left = server.brain.connectionEnded(id(1))
-        #expect(left.contains(.record(id(1), .memberLeft(channel: "presence-x", userID: "a"))))
+        #expect(left.contains(.record(socketID: "7.1", .memberLeft(channel: "presence-x", userID: "a"))))
     }
 
     @Test("no subscription_count on presence channels")
@@ -94,13 +95,13 @@ struct PresenceTests {
             #"{"user_id":"u"} x"#, #"{"user_id":"u","user_info":\#(String(repeating: "[", count: 100))"#,
             #"{"user_id":"\#(String(repeating: "u", count: 129))"}"#,
             #"{"user_id":"u","user_info":"\#(String(repeating: "i", count: 1_023))"}"#,
-            String(repeating: "{\"user_id\":", count: 50_000), String(repeating: "9", count: 1_000_000),
-        ]
+            LongText(repeating: "{\"user_id\":", count: 50_000), LongText(repeating: "9", count: 1_000_000),
+        ] as [LongText?]
     )
-    func invalidChannelData(data: String?) throws {
+    func invalidChannelData(data: LongText?) throws {
         var server = BrainTranscript.connected(2)
         _ = server.join(2, "presence-x", "2")
-        let actions = server.authorize(1, "presence-x", data)
+        let actions = server.authorize(1, "presence-x", data?.text)
         #expect(actions.events == [EventName.error])
         let text = try #require(actions.texts(to: 1).first)
         #expect(text.contains("presence-x") && text.utf8.count < 2_000)
@@ -149,7 +150,7 @@ struct PresenceTests {
     @Test(
         "numeric ids in each dialect",
         arguments: [
-            (Dialect.pusher, #"["1"]"#), (.soketi, "[1]"), (.reverb, "[1]"), (.pylon, #"["1"]"#), (.ipe, #"["1"]"#),
+            (Dialect.pusher, #"["1"]"#), (.soketi, "[1]"), (.reverb, "[1]"), (.pylon, #"["1"]"#),
             (.poxa, #"["1"]"#),
         ]
     )
@@ -163,6 +164,15 @@ struct PresenceTests {
             )
         )
         #expect(server.join(1, "presence-x", "1") == [.send(1, text)])
+    }
+
+    @Test("ipe refuses numeric ids in words that say nothing of it")
+    func numericIDsOfIpe() {
+        var server = BrainTranscript.connected { $0.dialect = .ipe }
+        let text = Dialect.ipe.error(code: 4200, message: "Generic reconnect immediately")
+        #expect(server.join(1, "presence-x", "1") == [.send(1, text)])
+        #expect(server.brain.openConnections.first?.subscribedChannels == [])
+        #expect(server.join(1, "presence-x", #""1""#).events == [EventName.subscriptionSucceededInternal])
     }
 
     @Test("Reverb writes the hash as a list where the ids count from 0")

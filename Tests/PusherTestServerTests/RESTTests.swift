@@ -1,4 +1,6 @@
+import PusherEncryption
 import PusherProtocol
+import TestSupport
 import Testing
 
 @testable import PusherTestServer
@@ -94,6 +96,62 @@ struct RESTTests {
         )
     }
 
+    /// A request whose query may have a parameter twice, signed.
+    private func request(query: [(name: String, value: String)], body: String = "") -> Request {
+        var parameters = query
+        parameters += [
+            ("auth_key", Self.application.key), ("auth_timestamp", String(Self.now)), ("auth_version", "1.0"),
+        ]
+        if !body.isEmpty { parameters.append(("body_md5", Signature.md5(Array(body.utf8)))) }
+        let text = StringToSign.restRequest(method: "POST", path: "/apps/3/events", parameters: parameters)
+        parameters.append(("auth_signature", HMACSHA256.hexadecimal(text, secret: Self.application.secret)))
+        let pairs = parameters.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }
+        return Request(
+            method: "POST",
+            target: "/apps/3/events?" + pairs.joined(separator: "&"),
+            body: Array(body.utf8)
+        )
+    }
+
+    @Test(
+        "the parameters of an event may stand in the query, signed with the rest of it",
+        arguments: [
+            [("channel", "a")], [("channels[]", "a"), ("channels[]", "b")], [("channels[]", "a")], [("channels", "a")],
+        ] as [[(name: String, value: String)]]
+    )
+    func eventInQuery(channels: [(name: String, value: String)]) throws {
+        var server = server()
+        let event = request(query: [("name", "é e"), ("data", #"{"x":"&=+"}"#), ("socket_id", "7.1")] + channels)
+        let actions = server.brain.restRequest(RequestID(rawValue: 1), event, now: Self.now).withoutRecords
+        let text = #"{"event":"é e","data":"{\"x\":\"&=+\"}","channel":"a"}"#
+        #expect(
+            actions == [.send(2, text), .respond(RequestID(rawValue: 1), RESTResponse(status: 200, body: "{}"))]
+        )
+        var changed = event
+        changed.query = changed.query.replacing("name=", with: "name=x")
+        #expect(answer(changed)?.status == 401)
+    }
+
+    @Test("parameters in the query are checked, and those in the body count before them")
+    func eventInQueryAndBody() {
+        #expect(answer(request(query: [("name", "e"), ("channel", "a")]))?.status == 400)
+        #expect(answer(request(query: [("data", "{}"), ("channel", "a")]))?.status == 400)
+        #expect(answer(request(query: [("name", "e"), ("data", "{}")]))?.status == 400)
+        #expect(answer(request(query: [("name", "e"), ("data", "{}"), ("channels[]", "a b")]))?.status == 400)
+        let long = String(repeating: "d", count: 10_241)
+        #expect(answer(request(query: [("name", "e"), ("data", long), ("channel", "a")]))?.status == 413)
+        let info = [("name", "e"), ("data", ""), ("channel", "a"), ("info", "subscription_count")]
+        #expect(answer(request(query: info))?.body == #"{"channels":{"a":{"subscription_count":2}}}"#)
+        let mixed = request(
+            query: [("name", "other"), ("data", "{}"), ("channels[]", "b")],
+            body: #"{"name":"e","channel":"a"}"#
+        )
+        var server = server()
+        let actions = server.brain.restRequest(RequestID(rawValue: 1), mixed, now: Self.now)
+        #expect(actions.texts(to: 1) == [#"{"event":"e","data":"{}","channel":"a"}"#])
+        #expect(answer(request(query: [("name", "e"), ("data", "{}"), ("channel", "a")], body: "x"))?.status == 400)
+    }
+
     @Test("numbers of subscribers are told where they are asked for")
     func info() {
         let body = #"{"name":"e","channel":"a","data":"","info":"subscription_count"}"#
@@ -172,16 +230,16 @@ struct RESTTests {
             (#"{"name":"\#(String(repeating: "n", count: 201))","channel":"a","data":"{}"}"#, 400),
             (#"{"name":"e","channel":"a","data":"\#(String(repeating: "d", count: 10_240))"}"#, 200),
             (#"{"name":"e","channel":"a","data":"\#(String(repeating: "d", count: 10_241))"}"#, 413),
-            (String(repeating: " ", count: 1 << 20 + 1), 413), (String(repeating: "[", count: 100_000), 400),
+            (LongText(repeating: " ", count: 1 << 20 + 1), 413), (LongText(repeating: "[", count: 100_000), 400),
             (#"{"name":"e","channel":"a","data":"{}","x":\#(String(repeating: "[", count: 400))"#, 400),
             (
                 #"{"name":"e","channels":[\#(Array(repeating: "\"a\"", count: 101).joined(separator: ","))],"data":""}"#,
                 400
             ),
-        ]
+        ] as [(LongText, Int)]
     )
-    func bodies(body: String, status: Int) {
-        #expect(answer(signed("POST", "/apps/3/events", [:], body))?.status == status)
+    func bodies(body: LongText, status: Int) {
+        #expect(answer(signed("POST", "/apps/3/events", [:], body.text))?.status == status)
     }
 
     @Test(

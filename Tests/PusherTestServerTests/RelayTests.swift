@@ -140,6 +140,25 @@ struct RelayTests {
         }
     }
 
+    @Test("a client that is silent for the idle limit is ended on both sides, however much the server sends")
+    func idleLimit() async throws {
+        try await withRelay { relay, client, server in
+            relay.limitIdleTime(to: .seconds(3_600))
+            client.write("up")
+            #expect(await server.read(2) == Array("up".utf8))
+            server.write("down")
+            #expect(await client.read(4) == Array("down".utf8))
+            relay.limitIdleTime(to: .milliseconds(20))
+            #expect(await client.readToEnd() == [])
+            #expect(await server.readToEnd() == [])
+            try await relay.waitForOpenConnections(count: 0, timeout: .patience)
+            // Of a connection to come too, which says nothing at all.
+            let next = try await ByteConnection.connect(port: relay.port)
+            #expect(await next.readToEnd() == [])
+            next.close()
+        }
+    }
+
     @Test("new connections are ended, reset or met with silence, as many as asked for")
     func connectionFaults() async throws {
         try await ByteConnection.withListener { port, servers in

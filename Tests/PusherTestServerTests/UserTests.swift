@@ -1,4 +1,5 @@
 import PusherProtocol
+import TestSupport
 import Testing
 
 @testable import PusherTestServer
@@ -53,12 +54,12 @@ struct UserTests {
         "user_data that says nobody",
         arguments: [
             "", "x", "[]", "{}", #"{"id":""}"#, #"{"id":null}"#, #"{"id":[]}"#, #"{"id":"a""#,
-            #"{"id":"\#(String(repeating: "a", count: 129))"}"#, String(repeating: "[", count: 100_000),
-        ]
+            #"{"id":"\#(String(repeating: "a", count: 129))"}"#, LongText(repeating: "[", count: 100_000),
+        ] as [LongText]
     )
-    func invalidUserData(userData: String) {
+    func invalidUserData(userData: LongText) {
         var server = BrainTranscript.connected()
-        #expect(server.signIn(1, userData).events == [EventName.error])
+        #expect(server.signIn(1, userData.text).events == [EventName.error])
         #expect(server.brain.openConnections.map(\.userID) == [nil])
     }
 
@@ -115,8 +116,10 @@ struct UserTests {
     @Test("servers that do not know signing in", arguments: [Dialect.reverb, .ipe, .poxa, .slanger, .pusherFake])
     func unknown(dialect: Dialect) {
         var server = BrainTranscript.connected { $0.dialect = dialect }
-        let code = dialect == .reverb ? 4200 : nil
-        let text = dialect.error(code: code, message: "Unknown event: pusher:signin")
+        let text =
+            dialect == .reverb
+            ? dialect.error(code: 4200, message: "Invalid message format")
+            : dialect.error(code: nil, message: "Unknown event: pusher:signin")
         #expect(server.signIn(1, #"{"id":"a"}"#) == [.send(1, text)])
     }
 

@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import NIOHTTP1
@@ -106,6 +107,40 @@ struct WebhookTests {
         var other = BrainTranscript.connected()
         #expect(other.subscribe(1, "a") == [.succeeded(1, "a")])
         #expect(other.unsubscribe(1, "a").isEmpty)
+    }
+
+    @Test(
+        "each answer and each failure is recorded, and a webhook is posted until it is taken, six times at the most",
+        arguments: [
+            ([200], ["200"]), ([500, 404, 204], ["500", "404", "204"]), ([nil, 299], ["failed", "299"]),
+            ([302, nil, 500, nil, 500, 503, 200], ["302", "failed", "500", "failed", "500", "503"]),
+        ] as [([Int?], [String])]
+    )
+    func answers(statuses: [Int?], outcomes: [String]) async {
+        struct Unreachable: Error {}
+        let answers = NIOLockedValueBox(statuses[...])
+        let delays = NIOLockedValueBox<[Duration]>([])
+        let reported = NIOLockedValueBox<[String]>([])
+        let webhook = WebhookSender.Webhook(body: "{}") { event in
+            let outcome =
+                switch event {
+                case .webhookAnswered(let status): "\(status)"
+                case .webhookFailed: "failed"
+                default: "\(event)"
+                }
+            reported.withLockedValue { $0.append(outcome) }
+        }
+        let environment = WebhookSender.Environment(
+            post: { _ in
+                guard let status = answers.withLockedValue({ $0.popFirst() ?? nil }) else { throw Unreachable() }
+                return status
+            },
+            sleep: { delay in delays.withLockedValue { $0.append(delay) } }
+        )
+        await WebhookSender.send(webhook, "http://localhost", AuthorizationTests.application, environment)
+        #expect(reported.withLockedValue { $0 } == outcomes)
+        let expected = (0..<outcomes.count - 1).map { Duration.milliseconds(100 << $0) }
+        #expect(delays.withLockedValue { $0 } == expected)
     }
 
     @Test("in memory they are recorded, with the server's time")

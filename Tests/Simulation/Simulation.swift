@@ -146,8 +146,10 @@ package struct Simulation: Sendable {
     /// Values print as they are written, but for the names of the types that cases belong to.
     private static func code(_ value: some Any) -> String {
         var text = String(describing: value)
-        for type in ["Settings.Retry", "Settings.Authorization", "Action.Reaction", "Action.Awaited", "ConnectOutcome"]
-        {
+        for type in [
+            "Settings.Retry", "Settings.Authorization", "Settings.MessageLimit", "Action.Reaction", "Action.Awaited",
+            "ConnectOutcome",
+        ] {
             text = text.replacing("Simulation.\(type)", with: "")
         }
         for type in ["AuthorizationFault", "SubscriptionFault", "ConnectionFault"] {

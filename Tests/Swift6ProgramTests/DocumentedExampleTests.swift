@@ -7,11 +7,15 @@ struct DocumentedExampleTests {
 
     @Test(
         "each one stands, line by line, in a program that is compiled and run here",
-        arguments: [("Production", 14), ("ObservingAClient", 3)]
+        arguments: [
+            ("PusherClient", "Production", 14), ("PusherClient", "ObservingAClient", 3),
+            ("PusherClient", "ReceivingEvents", 5), ("PusherTestServer", "PusherTestServer", 3),
+            ("PusherTestServer", "ChannelsAndUsers", 5), ("PusherTestServer", "FixedAnswers", 3),
+        ]
     )
-    func examples(name: String, count: Int) throws {
+    func examples(module: String, name: String, count: Int) throws {
         let package = Self.tests.deletingLastPathComponent().deletingLastPathComponent()
-        let article = package.appendingPathComponent("Sources/PusherClient/PusherClient.docc/\(name).md")
+        let article = package.appendingPathComponent("Sources/\(module)/\(module).docc/\(name).md")
         let examples = Self.examples(in: try String(contentsOf: article, encoding: .utf8))
         let folder = Self.tests.appendingPathComponent("Programs")
         let programs = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil).map {
@@ -29,9 +33,9 @@ struct DocumentedExampleTests {
         }
     }
 
-    /// The lines without their indentation, and without those that are empty.
+    /// The lines without their indentation and without the spaces that align comments, and without empty lines.
     private static func trimmed(_ text: String) -> String {
-        text.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }.filter { !$0.isEmpty }
+        text.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }.filter { !$0.isEmpty }
             .joined(separator: "\n")
     }
 }

@@ -9,6 +9,8 @@ import Testing
 
 @Suite("The programs of the article on observing a client", .timeLimit(.minutes(5)))
 struct ObservingTests {
+    init() { DefaultLogger.silence() }
+
     @Test("the user is told when the next attempt is made, and the operator what there was")
     func observing() async throws {
         let server = PusherTestServer()

@@ -8,6 +8,8 @@ import Testing
 
 @Suite("The programs of the article on production", .timeLimit(.minutes(5)))
 struct ProductionTests {
+    init() { DefaultLogger.silence() }
+
     @Test("endpoints")
     func endpoints() {
         let urls = Production.endpoints().map { Pusher(key: "key", options: $0).connection.url.prefix { $0 != "?" } }

@@ -6,6 +6,8 @@ import Testing
 
 @Suite("Programs in Swift 6 mode, with PusherSwift's names", .timeLimit(.minutes(5)))
 struct Swift6ProgramTests {
+    init() { DefaultLogger.silence() }
+
     @Test(
         "A screen of the main actor is a delegate, and gets events on the main actor whatever the callback queue",
         arguments: [false, true]
@@ -92,7 +94,7 @@ struct Swift6ProgramTests {
 
 extension AsyncStream<String> {
     /// Waits until each of them has come.
-    fileprivate func waitForAll(_ expected: Set<String>) async {
+    func waitForAll(_ expected: Set<String>) async {
         var missing = expected
         for await line in self {
             missing.remove(line)

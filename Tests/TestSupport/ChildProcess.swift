@@ -1,7 +1,7 @@
-import Foundation
+package import Foundation
 import NIOConcurrencyHelpers
 
-/// A program of this package, in a process of its own.
+/// A program, mostly of this package, in a process of its own.
 ///
 /// It is not Foundation's `Process`: that finds out about the end of one by a socket, which on Linux every other one
 /// inherits that is started at the same time, and so learns of it only when those have ended too.
@@ -13,9 +13,12 @@ package final class ChildProcess: Sendable {
     private let isOver = NIOLockedValueBox(false)
     private let ended: AsyncStream<Int32>
 
-    /// - Parameter showsErrors: Whether what it writes to its standard error is among the lines.
+    /// - Parameters:
+    ///   - program: A program of this package, or the path of another one.
+    ///   - arguments: What it is given.
+    ///   - showsErrors: Whether what it writes to its standard error is among the lines.
     package init(_ program: String, _ arguments: [String], showsErrors: Bool = false) throws {
-        let path = Self.folder.appendingPathComponent(program).path
+        let path = program.hasPrefix("/") ? program : Self.folder.appendingPathComponent(program).path
         let (output, processID) = try Self.spawn(path, arguments, showsErrors)
         let (lines, lineContinuation) = AsyncStream.makeStream(of: String.self)
         let (ended, endContinuation) = AsyncStream.makeStream(of: Int32.self)
@@ -102,7 +105,7 @@ package final class ChildProcess: Sendable {
     }
 
     /// Where the tests and the programs are built to.
-    private static var folder: URL {
+    package static var folder: URL {
         // The tests' own program, or the bundle that is loaded into another one.
         let bundle = CommandLine.arguments.first { $0.contains(".xctest") } ?? CommandLine.arguments[0]
         let path = bundle.prefix(upTo: bundle.range(of: ".xctest")?.upperBound ?? bundle.endIndex)

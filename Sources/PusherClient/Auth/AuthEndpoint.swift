@@ -41,7 +41,7 @@ public struct AuthEndpoint: Sendable {
     /// Gives more parameters, which replace those of ``parameters`` that have the same name. Default: none.
     public var parametersProvider: ParametersProvider?
     /// How long one request may take, redirects included, and the providers not; zero or less fails at once. Nil, or
-    /// longer than ``PusherClientOptions/Timeouts-swift.struct/authorization``, has no effect: that is for the whole
+    /// longer than ``PusherTimeouts/authorization``, has no effect: that is for the whole
     /// try, providers included. Default: nil.
     public var timeout: Duration?
     /// Whether one request asks for several channels: `channel_name[]` stands in it for each, and the answer is keyed

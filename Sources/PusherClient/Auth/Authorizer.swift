@@ -15,7 +15,7 @@
     ///   - channelName: The channel.
     ///   - completionHandler: Takes the answer, or nil where there is none. It may be called on any thread; the first
     ///     call counts, and later ones do nothing. Where none comes, the authorization ends after
-    ///     ``PusherClientOptions/Timeouts-swift.struct/authorization``.
+    ///     ``PusherTimeouts/authorization``.
     func fetchAuthValue(
         socketID: String,
         channelName: String,
@@ -29,7 +29,7 @@
     /// queue where it may block; for several channels at once, on several threads.
     ///
     /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used. A `timeoutInterval` can only
-    /// shorten ``PusherClientOptions/Timeouts-swift.struct/authorization``, which is for the whole try; 60 seconds,
+    /// shorten ``PusherTimeouts/authorization``, which is for the whole try; 60 seconds,
     /// what every `URLRequest` starts with, and zero or less count as none. A body without a `Content-Type` gets
     /// `application/x-www-form-urlencoded`.
     ///

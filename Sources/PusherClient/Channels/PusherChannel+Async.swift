@@ -2,7 +2,8 @@ public import Foundation
 
 /// The channel for code that is `async`.
 extension PusherChannel {
-    /// Waits until the channel is subscribed. Subscriptions wait for the connection: call ``Pusher/connect()`` too.
+    /// Waits until the channel is subscribed. Subscriptions wait for the connection: call ``Pusher/connect()`` too. If
+    /// nothing connects for 5 s, the log says so.
     ///
     /// ```swift
     /// let channel = pusher.subscribe("orders")
@@ -18,7 +19,8 @@ extension PusherChannel {
     @discardableResult
     public func subscribed() async throws -> PusherChannel {
         if let fault { throw fault }
-        _ = try await engine.wait(subscribing: name) { [name, id] machine, waiter, now, effects in
+        _ = try await engine.wait(subscribing: name, of: "subscribed() of the channel \(name)") {
+            [name, id] machine, waiter, now, effects in
             machine.awaitSubscription(waiter, to: name, id, now: now, into: &effects)
         }
         return self

@@ -24,7 +24,8 @@ extension PusherChannel {
             switch messages {
             case .success(let messages):
                 state.machine.trigger(messages, on: name, id, now: now, into: &state.pending)
-            case .failure(let error):
+            case .failure(var error):
+                error.eventName = eventName
                 state.machine.refusedClientEvent()
                 state.pending.append(.report(error))
             }

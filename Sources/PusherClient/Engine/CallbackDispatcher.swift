@@ -79,7 +79,7 @@ final class CallbackDispatcher: Sendable {
     }
 
     /// How long a queue may leave the first callback alone before the log says so.
-    private static let patience = TimeAmount.seconds(5)
+    static let patience = TimeAmount.seconds(5)
 
     private let queue: PusherClientOptions.CallbackQueue
     private let limit: Int

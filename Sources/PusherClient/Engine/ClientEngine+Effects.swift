@@ -29,6 +29,7 @@ extension ClientEngine {
         case .statusChanged(let changed):
             let status = status(changed)
             log(status)
+            if case .connected = changed { logKeepAlive() }
             send(status, to: statuses)
         case .report(let error): report(error)
 
@@ -179,7 +180,10 @@ extension ClientEngine {
 
     private func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
         let name = error.channelName
-        logger.warning("Subscription failed", metadata: ["pusher.channel": "\(name)", "pusher.error": "\(error)"])
+        logger.warning(
+            "Subscription failed",
+            metadata: ["pusher.channel": "\(name.escapingControls)", "pusher.error": "\(error)"]
+        )
         debug("subscription to \(name) failed: \(error.message)")
         publish(error.clientError)
         deliver(envelope, to: id, subscriptionError: error)
@@ -217,6 +221,17 @@ extension ClientEngine {
         }
     }
 
+    private func logKeepAlive() {
+        let keepAlive = read { $0.machine.keepAlive }
+        guard keepAlive.interval != loopState.value.keepAliveInterval else { return }
+        loopState.value.keepAliveInterval = keepAlive.interval
+        if let interval = keepAlive.interval, let silence = keepAlive.lastSilence {
+            debug("pinging after \(interval) without a message: a connection was lost after \(silence) without one")
+        } else {
+            debug("pinging after the activity timeout only")
+        }
+    }
+
     private func connectionStateText(_ status: ConnectionStatus) -> String {
         switch status {
         case .waiting: "There is no connection; trying again"
@@ -227,7 +242,7 @@ extension ClientEngine {
     }
 
     func report(_ error: PusherClientError) {
-        logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"])
+        if !warn(error) { logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"]) }
         debug("error: \(error.message)")
         publish(error)
         let reported = PusherError(error)
@@ -252,7 +267,7 @@ extension ClientEngine {
 
     func debug(_ message: @autoclosure () -> String) {
         guard logger.logLevel <= .debug || read({ $0.delegate.value }) != nil else { return }
-        let message = message()
+        let message = message().escapingControls
         logger.debug("\(message)")
         notify { $0.debugLog(message: "[PUSHER DEBUG] \(message)") }
     }
@@ -294,6 +309,6 @@ extension ClientEngine {
         default:
             shown = text
         }
-        logger.trace(what, metadata: ["pusher.message": "\(shown)"])
+        logger.trace(what, metadata: ["pusher.message": "\(shown.escapingControls)"])
     }
 }

@@ -43,7 +43,7 @@ extension ClientEngine {
             inbox.append(PusherEvent(envelope), bytes: buffer.readableBytes)
         } catch {
             if tracesMessages {
-                logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer))"])
+                logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer).escapingControls)"])
             }
             handleMessages(of: inbox, on: id)
             malformed(

@@ -62,7 +62,9 @@ extension ClientEngine {
 
     func failedToDecrypt(_ id: ChannelID, _ envelope: Envelope, _ error: PusherClientError) {
         let (name, channel, data) = (envelope.event, envelope.channel ?? "", envelope.data.text)
-        logger.warning("An event cannot be decrypted", metadata: ["pusher.error": "\(error)"])
+        var named = error
+        named.eventName = name
+        warn(named)
         debug("error: \(error.message)")
         publish(error)
         if let channel = self.channel(id) {

@@ -38,6 +38,9 @@ package final class ClientEngine: Sendable {
         var sharedRandom: Double?
         /// True once the log has said that there is no connection, until there is one.
         var hasLoggedOutage = false
+        var warnings = WarningLimiter()
+        /// What the log has said last of it.
+        var keepAliveInterval: Duration?
         var counts = DeliveryCounts()
         #if Metrics
             /// Taken out while it tells: the factory's code may call the client, which comes back to it.
@@ -236,6 +239,10 @@ package final class ClientEngine: Sendable {
         let unflushed = loopState.value.unflushed
         loopState.value.unflushed.removeAll(keepingCapacity: true)
         for id in unflushed { loopState.value.connections[id]?.flush() }
+        let now = now()
+        update { state in
+            for id in unflushed { state.machine.wrote(on: id, now: now) }
+        }
     }
 
     // MARK: Timers
@@ -249,12 +256,17 @@ package final class ClientEngine: Sendable {
 
     /// Has the machine begin a wait, and waits for the outcome. Cancellation ends it with `CancellationError`.
     ///
-    /// - Parameter channelName: The channel whose subscription it waits for; nil where it waits for something else.
+    /// - Parameters:
+    ///   - channelName: The channel whose subscription it waits for; nil where it waits for something else.
+    ///   - call: What waits, if it needs a connection that only another call makes; nil for anything else.
     func wait(
         subscribing channelName: String? = nil,
+        of call: String? = nil,
         _ begin: @Sendable (inout ClientStateMachine, WaiterID, Instant, inout [Effect]) -> Void
     ) async throws -> WaiterOutcome {
         let waiter = state.withLockedValue { $0.machine.makeWaiter() }
+        let watch = call.flatMap { watchForConnection($0) }
+        defer { watch?.cancel() }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 step { state, now in

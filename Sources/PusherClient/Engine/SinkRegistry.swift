@@ -19,7 +19,15 @@ final class SinkRegistry: Sendable {
         var byName: [String: [Sink]] = [:]
         var serial: UInt64 = 0
         var bindingCount = 0
-        var isFinished = false
+        var accepted = Accepted.everything
+    }
+
+    /// What can still be added.
+    fileprivate enum Accepted {
+        case everything
+        /// Sequences end at once.
+        case callbacks
+        case nothing
     }
 
     private let state = NIOLockedValueBox(State())
@@ -41,7 +49,7 @@ final class SinkRegistry: Sendable {
         let binding = Binding(dispatcher, callback)
         let isRefused = state.withLockedValue { state in
             guard state.bindingCount < limits.bindings else { return true }
-            if !state.isFinished { state.add(.callback(binding), name) }
+            if state.accepted != .nothing { state.add(.callback(binding), name) }
             return false
         }
         return isRefused ? nil : binding.id
@@ -67,7 +75,7 @@ final class SinkRegistry: Sendable {
     func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
         let buffer = EventBuffer<PusherEvent>(limit: limits.sequenceBuffer)
         let id: UInt64? = state.withLockedValue { state in
-            guard !state.isFinished else { return nil }
+            guard state.accepted == .everything else { return nil }
             state.serial += 1
             state.add(.sequence(state.serial, buffer), name)
             return state.serial
@@ -160,10 +168,14 @@ final class SinkRegistry: Sendable {
         }
     }
 
+    /// No event comes by itself: callbacks are kept for those that the application hands over, and sequences end, or they
+    /// would wait for ever.
+    func acceptCallbacksOnly() { state.withLockedValue { $0.accepted = .callbacks } }
+
     /// Nothing will be delivered any more: sequences end, callbacks are unbound.
     func finish() {
         let sinks = state.withLockedValue { state in
-            state.isFinished = true
+            state.accepted = .nothing
             defer {
                 state.forEveryEvent = []
                 state.byName = [:]

@@ -146,10 +146,18 @@ package final class AsyncHTTPRequester: HTTPRequester {
 
     private func followingRedirects(_ request: HTTPRequest) async throws -> HTTPResponse {
         var request = request
-        for _ in 0...Redirect.maximum {
-            let response = try await send(request)
-            guard let target = try Redirect.target(of: response, to: request) else { return response }
-            request = target
+        var redirectedURL: String?
+        do {
+            for _ in 0...Redirect.maximum {
+                var response = try await send(request)
+                response.url = redirectedURL
+                guard let target = try Redirect.target(of: response, to: request) else { return response }
+                request = target
+                redirectedURL = target.url
+            }
+        } catch var error as HTTPRequestError {
+            error.url = redirectedURL
+            throw error
         }
         throw HTTPRequestError(.redirectRefused, "it redirects more than \(Redirect.maximum) times")
     }

@@ -7,8 +7,8 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         var requests = 0
     }
 
-    /// A pool keeps something about each host that it ever had a connection to, and an endpoint's redirects may lead to a
-    /// new one each time.
+    /// A pool keeps something about each host that it ever had a connection to, and a request builder may name a new one
+    /// each time.
     static var maximumOrigins: Int { 16 }
 
     private var current: [Way: ObjectIdentifier] = [:]

@@ -37,4 +37,15 @@ extension HTTPRequest {
         }
         return String(text.prefix(200))
     }
+
+    /// Who answered, in the text of an error.
+    ///
+    /// - Parameters:
+    ///   - url: Where redirects have led; nil if there were none.
+    ///   - asked: Where the request was sent first.
+    package static func printable(url: String?, askedFor asked: String) -> String {
+        let asked = printable(url: asked)
+        guard let place = url.map({ printable(url: $0) }), place != asked else { return asked }
+        return "\(place) (redirected from \(asked))"
+    }
 }

@@ -46,6 +46,8 @@ package struct HTTPResponse: Hashable, Sendable {
     package var body: [UInt8]
     /// The body was larger than the request allowed.
     package var isCut: Bool
+    /// Where the answer came from, if redirects led elsewhere than the request said.
+    package var url: String?
 
     package init(status: Int, headers: HTTPFields = HTTPFields(), body: [UInt8] = [], isCut: Bool = false) {
         self.status = status
@@ -63,7 +65,7 @@ package struct HTTPRequestError: Error {
         case timedOut
         /// No connection, or one that ended too early.
         case failed
-        /// The server sends the client on and on, or where it must not go.
+        /// The server redirects again and again, or to where the request must not go.
         case redirectRefused
         /// ``HTTPRequester/shutdown()`` was called.
         case shutDown
@@ -73,6 +75,8 @@ package struct HTTPRequestError: Error {
     /// For people; with nothing secret in it.
     package var message: String
     package var cause: (any Error)?
+    /// What failed, if redirects led elsewhere than the request said.
+    package var url: String?
 
     package init(_ kind: Kind, _ message: String, cause: (any Error)? = nil) {
         self.kind = kind

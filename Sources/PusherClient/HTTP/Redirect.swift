@@ -1,6 +1,7 @@
 import Foundation
 
-/// Where a redirect leads. A `POST` stays a `POST`, with its body: an authorization asked for by `GET` is another one.
+/// Where a redirect leads: to another place of the same origin. A `POST` stays a `POST`, with its body: an authorization
+/// asked for by `GET` is another one.
 package enum Redirect {
     static let maximum = 5
 
@@ -18,24 +19,41 @@ package enum Redirect {
         var target = request
         target.url = to.absoluteString
         if let problem = target.problem { throw HTTPRequestError(.redirectRefused, "it redirects wrongly: \(problem)") }
-        if from.scheme?.lowercased() == "https", to.scheme?.lowercased() != "https" {
-            throw HTTPRequestError(.redirectRefused, "it redirects from https to http, which anybody could read")
+        // Header fields and the form may be meant for this origin alone; without them the request is another one.
+        guard origin(from) == origin(to) else {
+            throw HTTPRequestError(
+                .redirectRefused,
+                """
+                it redirects from \(origin(from)) to \(origin(to)), which is another origin, where requests are not \
+                sent; make the final address the endpoint's URL
+                """
+            )
         }
         if response.status == 303 {
             target.method = "GET"
             target.body = nil
             target.headers.remove("Content-Type")
         }
-        if !isSameOrigin(from, to) {
-            for name in ["Authorization", "Cookie", "Proxy-Authorization"] { target.headers.remove(name) }
-        }
         return target
     }
 
-    private static func isSameOrigin(_ left: URL, _ right: URL) -> Bool {
-        left.scheme?.lowercased() == right.scheme?.lowercased() && left.host?.lowercased() == right.host?.lowercased()
-            && port(left) == port(right)
+    private struct Origin: Equatable, CustomStringConvertible {
+        var scheme: String
+        var host: String
+        var port: Int
+
+        /// The port is left out if it is the scheme's own.
+        var description: String {
+            let host = HostName.withBrackets(host).prefix(fittingUTF8Bytes: 255)
+            return "\(scheme)://\(host)" + (port == Self.defaultPort(of: scheme) ? "" : ":\(port)")
+        }
+
+        static func defaultPort(of scheme: String) -> Int { scheme == "https" ? 443 : 80 }
     }
 
-    private static func port(_ url: URL) -> Int { url.port ?? (url.scheme?.lowercased() == "https" ? 443 : 80) }
+    private static func origin(_ url: URL) -> Origin {
+        let scheme = url.scheme?.lowercased() ?? ""
+        let host = HostName.withoutBrackets(url.host?.lowercased() ?? "")
+        return Origin(scheme: scheme, host: host, port: url.port ?? Origin.defaultPort(of: scheme))
+    }
 }

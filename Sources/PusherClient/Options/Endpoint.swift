@@ -16,10 +16,14 @@ struct Endpoint: Sendable {
     /// Path and query.
     private let target: String
 
-    /// - Parameter server: The server; nil for that of the options.
+    /// - Parameters:
+    ///   - server: The server; nil for that of the options.
+    ///   - authMethod: What the options' will become; nil if it stays, as with the next one.
     init(
         key: String,
         server: PusherEndpoint? = nil,
+        authMethod: AuthMethod? = nil,
+        userAuthMethod: UserAuthMethod? = nil,
         options: PusherClientOptions,
         proxies: ProxyRules = .direct
     ) {
@@ -36,6 +40,8 @@ struct Endpoint: Sendable {
             try Self.check(key: key)
             try Self.check(server, prefix: prefix)
             try options.checkForConnecting()
+            let pinnedHost = PinnedHost(server, options.tls)
+            try pinnedHost?.check(authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
             let request = TransportRequest(
                 host: host,
                 port: server.port,

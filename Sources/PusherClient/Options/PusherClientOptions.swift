@@ -102,7 +102,7 @@ public final class PusherClientOptions: Sendable {
     ///     of this and the server's holds. Default: 120.
     ///   - userAuthMethod: How the user signs in. Default: not at all.
     ///   - timeouts: How long things may take.
-    ///   - retryPolicy: When to try to connect again. Default: exponential with full jitter, without end.
+    ///   - retryPolicy: When to try to connect again. Default: exponential with full jitter, up to 30 s, without end.
     ///   - authorizationRetryPolicy: When to ask for an authorization again. Default: exponential with full jitter,
     ///     from 0.5 s up to 5 s.
     ///   - clientEventEncoding: How the data of client events is written. Default: as JSON.

@@ -1,6 +1,9 @@
 /// What code that was written for PusherSwift may use of a channel, and new code has no need of.
 extension PusherChannel {
     /// Makes a channel that is not subscribed, and never will be.
+    ///
+    /// What is bound to it is called by ``handleEvent(event:)`` only; its sequences end at once, and its `on…` closures are
+    /// not kept.
     @available(*, deprecated, message: "Only Pusher.subscribe(_:) makes a channel that events come to.")
     @preconcurrency
     public convenience init(
@@ -12,7 +15,8 @@ extension PusherChannel {
         let engine = connection.engine
         let id = engine.step { state, _ in state.machine.makeChannel() }
         self.init(name: name, id: id, engine: engine, onSubscriptionCountChanged: onSubscriptionCountChanged)
-        finish()
+        sinks.acceptCallbacksOnly()
+        finishListeners()
     }
 
     /// The callbacks that are bound to names of events. Those that are bound to every event of the channel are not

@@ -99,10 +99,9 @@ enum ConnectionFailure {
     /// For a connection that ended before the server had answered the upgrade.
     static func upgrading(_ request: TransportRequest, _ error: (any Error)?) -> PusherClientError {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
-        let advice = request.useTLS ? "" : "; does it want TLS (useTLS)?"
         return PusherClientError(
             .upgradeFailed,
-            "the connection ended before the server had answered the WebSocket upgrade\(reason(error))\(advice)",
+            "the connection ended before the server had answered the WebSocket upgrade\(reason(error))",
             cause: error
         )
     }

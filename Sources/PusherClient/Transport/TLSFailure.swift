@@ -64,7 +64,7 @@ public struct TLSFailure: Error, Sendable {
     /// Makes an error.
     public init(_ reason: Reason, _ message: String, cause: (any Error)? = nil) {
         self.reason = reason
-        self.message = message
+        self.message = message.escapingControls
         self.cause = cause
     }
 }
@@ -88,9 +88,9 @@ extension TLSFailure: Hashable {
     }
 }
 
-extension TLSFailure: LocalizedError, CustomStringConvertible {
+extension TLSFailure: ExplainedError, LocalizedError, CustomStringConvertible {
     /// Reason and message in one line.
-    public var description: String { "\(reason): \(message)" }
+    public var description: String { "\(reason): \(message)".escapingControls }
     /// The message: what `localizedDescription` gives.
     public var errorDescription: String? { message }
 }

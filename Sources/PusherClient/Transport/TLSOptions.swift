@@ -15,8 +15,16 @@ public struct TLSOptions: Hashable, Sendable {
     /// openssl x509 -in certificate.pem -pubkey -noout | openssl pkey -pubin -outform der \
     ///     | openssl dgst -sha256 -binary | base64
     /// ```
-    /// Pins are for the server's own certificate, not for those of its authorities; and for the WebSocket only, not for
-    /// authorization requests, which go to servers of yours.
+    /// Pins are for the Pusher server's own certificate, not for those of its authorities; and for the WebSocket only.
+    /// **Authorization requests are not pinned**: the certificates of their hosts are verified as usual, and any key is
+    /// accepted. To pin those too, make the requests yourself, with ``AuthMethod/authorizer(_:)`` and
+    /// ``UserAuthMethod/authenticator(_:)``.
+    ///
+    /// Endpoints on the Pusher server's own host are refused, on any port, because pins could not be checked there. With
+    /// ``PusherClientOptions/authMethod`` and ``PusherClientOptions/userAuthMethod`` as they are when the client is made, or
+    /// given to ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, that is
+    /// ``PusherClientError/Code/invalidOption``. One that is set later, or that a request builder names, fails each
+    /// authorization with ``AuthorizationError/Kind-swift.struct/invalidRequest``.
     public var pins: Set<String>
 
     /// What the client shows where a server asks who it is, also for authorization requests. Default: nothing.

@@ -33,44 +33,6 @@ package protocol TransportConnection: Sendable {
     func abort()
 }
 
-/// Where to connect, and what to ask for in the upgrade.
-package struct TransportRequest: Hashable, Sendable {
-    package var host: String
-    package var port: Int
-    package var useTLS: Bool
-    /// With the query; starts with a slash.
-    package var path: String
-    /// Offered, never required of the answer.
-    package var subprotocol: String?
-    package var headers: [Header]
-
-    package struct Header: Hashable, Sendable {
-        package var name: String
-        package var value: String
-
-        package init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
-
-    package init(
-        host: String,
-        port: Int,
-        useTLS: Bool,
-        path: String,
-        subprotocol: String? = nil,
-        headers: [Header] = []
-    ) {
-        self.host = host
-        self.port = port
-        self.useTLS = useTLS
-        self.path = path
-        self.subprotocol = subprotocol
-        self.headers = headers
-    }
-}
-
 package enum TransportEvent: Sendable {
     /// The upgrade succeeded.
     case opened
@@ -84,19 +46,4 @@ package enum TransportEvent: Sendable {
     case readComplete
     /// The end: given as soon as the outcome is known, while the transport finishes the closing handshake by itself.
     case closed(TransportClosure)
-}
-
-/// How a socket ended.
-package struct TransportClosure: Hashable, Sendable {
-    /// The code of the peer's close frame (1005 where that frame had none); nil where no close frame came.
-    package var code: CloseCode?
-    package var reason: String
-    /// What went wrong, where it was not the peer that ended the connection in an orderly way.
-    package var error: PusherClientError?
-
-    package init(code: CloseCode?, reason: String = "", error: PusherClientError? = nil) {
-        self.code = code
-        self.reason = reason
-        self.error = error
-    }
 }

@@ -35,7 +35,8 @@ package struct UpgradeResponseReader: Sendable {
             if status == nil, !"HTTP/1.".utf8.elementsEqual(line.readableBytesView.prefix(7)) {
                 // A server of another protocol may never end the line, so a wrong beginning is enough.
                 guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
-                    throw Self.malformed("it is not HTTP")
+                    let isTLS = line.readableBytesView.first.map(Self.beginsTLS) ?? false
+                    throw Self.malformed(isTLS ? "it is TLS, which the client does not use (useTLS)" : "it is not HTTP")
                 }
             }
             // Afterwards, or what is wrong with it would depend on how it is cut.
@@ -46,6 +47,10 @@ package struct UpgradeResponseReader: Sendable {
         }
         return false
     }
+
+    /// The content types of TLS records that a server may begin with: alert and handshake (RFC 8446, 5.1). They are
+    /// control characters in text.
+    private static func beginsTLS(_ byte: UInt8) -> Bool { byte == 21 || byte == 22 }
 
     /// True where that was the answer's last line.
     private mutating func endLine() throws(PusherClientError) -> Bool {
@@ -77,7 +82,10 @@ package struct UpgradeResponseReader: Sendable {
             (100...999).contains(status)
         else { throw malformed("it does not start with an HTTP status") }
         guard status / 100 == 1 else {
-            let reason = parts.count > 2 ? " " + parts[2].prefix(100).filter { $0.isASCII && !$0.isNewline } : ""
+            // Cut once more, for escapes are longer than what they stand for.
+            let reason =
+                parts.count > 2
+                ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""
             throw PusherClientError(
                 .upgradeFailed,
                 "the server answered the WebSocket upgrade with HTTP status \(status)\(reason)"

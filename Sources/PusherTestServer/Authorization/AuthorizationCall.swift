@@ -23,16 +23,12 @@ package struct AuthorizationCall: Sendable {
         self.request = request
         guard request.body.count <= options.maximumRequestSize else {
             form = Form("")
-            content = .invalid(
-                .tooLarge("the body exceeds the allowed maximum (\(options.maximumRequestSize) bytes)")
-            )
+            content = .invalid(.bodyTooLarge(limit: options.maximumRequestSize))
             return
         }
         form = Form(request.method == "GET" ? request.query : request.bodyText)
         do throws(RESTFailure) {
-            guard ["GET", "POST"].contains(request.method) else {
-                throw RESTFailure(status: 405, message: "only GET and POST are known here")
-            }
+            try Self.checkMethod(request)
             guard let socketID = form["socket_id"] else { throw .badRequest("socket_id is missing") }
             guard PublishedEvent.isSocketID(socketID) else {
                 throw .badRequest("socket_id must have the form 123.456")
@@ -43,6 +39,15 @@ package struct AuthorizationCall: Sendable {
             }
         } catch {
             content = .invalid(error)
+        }
+    }
+
+    /// Whether the request is for one of the endpoints.
+    static func isFor(_ request: PusherTestServer.Request) -> Bool { Endpoint(rawValue: request.path) != nil }
+
+    static func checkMethod(_ request: PusherTestServer.Request) throws(RESTFailure) {
+        guard ["GET", "POST"].contains(request.method) else {
+            throw RESTFailure(status: 405, message: "only GET and POST are known here")
         }
     }
 

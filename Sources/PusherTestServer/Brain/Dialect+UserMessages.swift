@@ -29,6 +29,7 @@ extension PusherTestServer.Dialect.Cache {
     func replays(_ base: ChannelKind.Base) -> Bool {
         switch replay {
         case .all: true
+        case .unencryptedChannels: base != .privateEncrypted
         case .publicChannels: base == .public
         case .none: false
         }

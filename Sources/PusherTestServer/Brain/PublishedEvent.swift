@@ -56,17 +56,30 @@ extension ServerBrain {
     package mutating func publish(_ events: PublishedEvent...) -> [ServerAction] { publish(events) }
 
     package mutating func publish(_ events: [PublishedEvent]) -> [ServerAction] {
-        for event in events { relay(event) }
+        var reached: Set<ConnectionID> = []
+        return publish(events, reaching: &reached)
+    }
+
+    /// - Parameter reached: Gets the connections that an event goes to.
+    mutating func publish(_ events: [PublishedEvent], reaching reached: inout Set<ConnectionID>) -> [ServerAction] {
+        for event in events { reached.formUnion(relay(event)) }
         return takeActions()
     }
 
-    mutating func relay(_ event: PublishedEvent) {
+    /// - Returns: The connections that it goes to.
+    @discardableResult
+    mutating func relay(_ event: PublishedEvent) -> Set<ConnectionID> {
+        var reached: Set<ConnectionID> = []
         for channel in event.channels {
             keep(event, on: channel)
             guard let ids = subscribers[channel] else { continue }
             let envelope = Envelope(event: event.name, channel: channel, data: .string(event.data))
             let text = dialect.text(envelope)
-            for id in ids where socketID(of: id) != event.socketID { say(text, to: id) }
+            for id in ids where socketID(of: id) != event.socketID {
+                if canHear(id) { reached.insert(id) }
+                say(text, to: id)
+            }
         }
+        return reached
     }
 }

@@ -75,5 +75,5 @@ package enum ServerAction: Hashable, Sendable {
     /// Post the body to the webhooks' URL.
     case webhook(String)
     /// Note down what happened.
-    case record(ConnectionID?, PusherTestServer.Record.Event)
+    case record(socketID: String?, PusherTestServer.Record.Event)
 }

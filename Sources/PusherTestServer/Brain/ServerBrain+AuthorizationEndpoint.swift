@@ -42,7 +42,7 @@ extension ServerBrain {
     ) -> RESTResponse {
         switch call.content {
         case .invalid(let failure):
-            return RESTResponse(status: failure.status, body: failure.message)
+            return failure.response
         case .user(let decision, let socketID):
             return response(to: decision, call.form, socketID, fault)
         case .channels(let channels, let socketID, let isBatch):

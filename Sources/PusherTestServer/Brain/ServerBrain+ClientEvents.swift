@@ -6,6 +6,9 @@ extension ServerBrain {
         guard let channel = message.channel else {
             return rejectClientEvent(message, "a channel is required", on: id)
         }
+        if dialect.clientEvents.refusesStrings, case .string = message.data {
+            return reportInvalidMessage("The data of a client event must not be a string", on: id)
+        }
         let base = ChannelKind(ofChannelNamed: channel).base
         guard base == .private || base == .presence else {
             return rejectClientEvent(message, "only supported on private and presence channels", on: id)

@@ -7,10 +7,11 @@ extension ServerBrain {
         _ id: ConnectionID,
         _ request: PusherTestServer.Request
     ) -> [ServerAction] {
-        record(.connectionRequested(request), id)
         let fault = nextConnectionFault()
+        let socketID = fault?.socketID ?? socketID(of: id)
+        connections[id] = ServerConnection(socketID: socketID, request: request, phase: .stalled)
+        record(.connectionRequested(request), id)
         if let fault { record(.connectionFailed(fault), id) }
-        connections[id] = ServerConnection(request: request, phase: .stalled)
         switch fault {
         case .refused(let status):
             connections[id]?.phase = .ended
@@ -30,9 +31,9 @@ extension ServerBrain {
     package mutating func connectionEnded(_ id: ConnectionID) -> [ServerAction] {
         guard connections[id] != nil else { return [] }
         leave(id)
-        connections[id] = nil
         for (timer, purpose) in timers where purpose == .delay(id) { cancel(timer) }
         record(.connectionEnded, id)
+        connections[id] = nil
         return takeActions()
     }
 
@@ -66,6 +67,7 @@ extension ServerBrain {
             say(dialect.error(code: code, message: message), to: id)
             end(id)
         case .firstMessage(let text):
+            connections[id]?.isEstablished = fault?.socketID != nil && !isSilent
             say(text, to: id)
         case nil, .refused, .stalled, .dropped:
             if let (code, message) = refusal(of: request) {
@@ -76,6 +78,7 @@ extension ServerBrain {
             }
         }
         restartPingTimer(of: id)
+        restartIdleTimer(of: id)
     }
 
     private mutating func establish(_ id: ConnectionID) {
@@ -104,9 +107,9 @@ extension ServerBrain {
 
     // MARK: Endings
 
-    /// Ends a connection as the dialect does it where it will not serve a client.
+    /// Ends a connection as the dialect does it if it does not want to serve a client.
     mutating func refuse(_ id: ConnectionID, code: Int, message: String) {
-        switch dialect.refusal {
+        switch connections[id]?.isEstablished == true ? dialect.termination : dialect.refusal {
         case .close:
             close(id, code: code, reason: message)
         case .errorThenClose:
@@ -144,6 +147,7 @@ extension ServerBrain {
         guard let connection = connections[id] else { return }
         cancel(connection.pingTimer)
         cancel(connection.pongTimer)
+        cancel(connection.idleTimer)
         cancel(connection.closeTimer)
         for channel in connection.channels { removeSubscription(to: channel, from: id) }
         signOut(id)

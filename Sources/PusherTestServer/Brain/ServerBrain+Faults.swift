@@ -61,11 +61,21 @@ extension ServerBrain {
         return []
     }
 
-    package mutating func failSubscriptions(to channel: String, with fault: PusherTestServer.SubscriptionFault?)
+    package mutating func setIdleLimit(_ limit: PusherTestServer.Dialect.IdleLimit?) -> [ServerAction] {
+        idleLimit = limit
+        for id in connections(.all) { restartIdleTimer(of: id) }
+        return takeActions()
+    }
+
+    package mutating func failSubscriptions(to channel: String?, with fault: PusherTestServer.SubscriptionFault?)
         -> [ServerAction]
     {
         subscriptionFaults[channel] = fault
         return []
+    }
+
+    func subscriptionFault(of channel: String) -> PusherTestServer.SubscriptionFault? {
+        subscriptionFaults[channel] ?? subscriptionFaults[nil]
     }
 
     package mutating func sendPing(_ target: PusherTestServer.Target) -> [ServerAction] {

@@ -1,4 +1,4 @@
-/// The server's own pings.
+/// The server's own pings, and its idle limit.
 extension ServerBrain {
     mutating func restartPingTimer(of id: ConnectionID) {
         guard let interval = options.pingInterval, let connection = connections[id], connection.phase == .open
@@ -13,6 +13,36 @@ extension ServerBrain {
         cancel(connections[id]?.pongTimer)
         connections[id]?.pongTimer = nil
         restartPingTimer(of: id)
+        connections[id]?.lastActivity = now
+    }
+
+    /// The client has been silent since now.
+    mutating func restartIdleTimer(of id: ConnectionID) {
+        cancel(connections[id]?.idleTimer)
+        connections[id]?.idleTimer = nil
+        connections[id]?.lastActivity = now
+        if let idleLimit { scheduleIdleTimer(of: id, after: idleLimit.duration) }
+    }
+
+    private mutating func scheduleIdleTimer(of id: ConnectionID, after delay: Duration) {
+        guard connections[id]?.phase == .open else { return }
+        let timer = schedule(.idle(id), after: max(delay, .milliseconds(1)))
+        connections[id]?.idleTimer = timer
+    }
+
+    mutating func idleTimerFired(on id: ConnectionID) {
+        connections[id]?.idleTimer = nil
+        guard let idleLimit, let connection = connections[id], connection.phase == .open else { return }
+        // A server that has gone silent ends nothing by itself.
+        if connection.isSilent { return restartIdleTimer(of: id) }
+        let silence = now - connection.lastActivity
+        guard silence >= idleLimit.duration else {
+            return scheduleIdleTimer(of: id, after: idleLimit.duration - silence)
+        }
+        switch idleLimit.ending {
+        case .close(let code, let reason): close(id, code: code, reason: reason)
+        case .drop: end(id)
+        }
     }
 
     mutating func pingTimerFired(on id: ConnectionID) {

@@ -40,6 +40,10 @@ extension ServerBrain {
 
     private mutating func obey(_ message: ClientMessage, on id: ConnectionID) {
         switch message {
+        case .text where !takeMessageAllowance(of: id):
+            record(.messageRejected, id)
+            say(dialect.error(code: 4301, message: "Rate limit exceeded"), to: id)
+            if options.messageLimit?.endsConnection == true { end(id) }
         case .text(let text):
             do {
                 obey(try Envelope(decoding: text), on: id)
@@ -77,6 +81,17 @@ extension ServerBrain {
     }
 
     mutating func reportInvalidMessage(_ message: String, on id: ConnectionID) {
-        say(dialect.error(code: dialect.invalidMessageCode, message: message), to: id)
+        say(dialect.error(code: dialect.invalidMessageCode, message: dialect.invalidMessage ?? message), to: id)
+    }
+
+    /// Counts the message where it is within the limit.
+    private mutating func takeMessageAllowance(of id: ConnectionID) -> Bool {
+        guard let limit = options.messageLimit else { return true }
+        var window = connections[id]?.messageWindow ?? (now, 0)
+        if now - window.start >= limit.window { window = (now, 0) }
+        guard window.count < limit.count else { return false }
+        window.count += 1
+        connections[id]?.messageWindow = window
+        return true
     }
 }

@@ -2,8 +2,14 @@
 extension ServerBrain {
     /// Sends what the server says by itself; a silent connection loses it.
     mutating func say(_ text: String, to id: ConnectionID) {
-        guard let connection = connections[id], connection.phase == .open, !connection.isSilent else { return }
+        guard canHear(id) else { return }
         enqueue(.frame(.text(text)), to: id)
+    }
+
+    /// Whether what the server says by itself goes out on a connection.
+    func canHear(_ id: ConnectionID) -> Bool {
+        guard let connection = connections[id] else { return false }
+        return connection.phase == .open && !connection.isSilent
     }
 
     mutating func enqueue(_ outgoing: ServerConnection.Outgoing, to id: ConnectionID) {

@@ -9,38 +9,67 @@ extension ServerBrain {
         do throws(RESTFailure) {
             response = RESTResponse(status: 200, body: try answer(request, now: now).jsonText)
         } catch {
-            response = RESTResponse(status: error.status, body: error.message)
+            response = error.response
         }
         answer(id, request, response)
         return takeActions()
     }
 
-    private mutating func answer(_ request: PusherTestServer.Request, now: Int) throws(RESTFailure) -> JSONValue {
+    /// The answer to a request, also to an authorization endpoint, that is refused whatever its body is.
+    func refusal(ofHead request: PusherTestServer.Request, now: Int) -> RESTResponse? {
+        do throws(RESTFailure) {
+            if AuthorizationCall.isFor(request) {
+                try AuthorizationCall.checkMethod(request)
+            } else {
+                _ = try route(of: request, now: now)
+            }
+            return nil
+        } catch {
+            return error.response
+        }
+    }
+
+    private enum Route {
+        case publish, publishBatch, channels
+        case channel(String)
+        case users(ofChannel: String)
+        case terminate(user: String)
+    }
+
+    /// What a request is for, if it has the right signature. Looks at the head only, and at how long the body is.
+    private func route(of request: PusherTestServer.Request, now: Int) throws(RESTFailure) -> Route {
         let path = request.path.split(separator: "/", omittingEmptySubsequences: false).dropFirst().map {
             PercentEncoding.decode($0)
         }
         guard path.count >= 3, path[0] == "apps" else { throw .notFound("nothing is at \(request.path)") }
         guard path[1] == options.application.id else { throw .notFound("app id \(path[1]) is not known here") }
         guard request.body.count <= options.maximumRequestSize else {
-            throw .tooLarge("the body exceeds the allowed maximum (\(options.maximumRequestSize) bytes)")
+            throw .bodyTooLarge(limit: options.maximumRequestSize)
         }
-        try RESTAuthentication.check(request, application: options.application, now: now)
+        try RESTAuthentication.checkHead(request, application: options.application, now: now)
         switch (request.method, path[2], path.count) {
-        case ("POST", "events", 3):
-            return try publish(body: request.body)
-        case ("POST", "batch_events", 3):
-            return try publishBatch(body: request.body)
-        case ("GET", "channels", 3):
-            return try channels(request.parameters)
-        case ("GET", "channels", 4):
-            return try channel(path[3], request.parameters)
-        case ("GET", "channels", 5) where path[4] == "users":
-            return try userList(of: path[3])
-        case ("POST", "users", 5) where path[4] == "terminate_connections":
-            terminate(path[3])
+        case ("POST", "events", 3): return .publish
+        case ("POST", "batch_events", 3): return .publishBatch
+        case ("GET", "channels", 3): return .channels
+        case ("GET", "channels", 4): return .channel(path[3])
+        case ("GET", "channels", 5) where path[4] == "users": return .users(ofChannel: path[3])
+        case ("POST", "users", 5) where path[4] == "terminate_connections": return .terminate(user: path[3])
+        default: throw .notFound("\(request.method) \(request.path) is not supported")
+        }
+    }
+
+    private mutating func answer(_ request: PusherTestServer.Request, now: Int) throws(RESTFailure) -> JSONValue {
+        let route = try route(of: request, now: now)
+        try RESTAuthentication.checkBody(request)
+        switch route {
+        case .publish: return try publish(request)
+        case .publishBatch: return try publishBatch(body: request.body)
+        case .channels: return try channels(request.parameters)
+        case .channel(let name): return try channel(name, request.parameters)
+        case .users(let channel): return try userList(of: channel)
+        case .terminate(let userID):
+            terminate(userID)
             return [:]
-        default:
-            throw .notFound("\(request.method) \(request.path) is not supported")
         }
     }
 
@@ -52,13 +81,27 @@ extension ServerBrain {
         let info: String?
     }
 
-    private mutating func publish(body: [UInt8]) throws(RESTFailure) -> JSONValue {
-        let value = try Self.object(body)
+    private mutating func publish(_ request: PusherTestServer.Request) throws(RESTFailure) -> JSONValue {
+        let value = try Self.eventParameters(of: request)
         let publication = try publication(value, channels: try Self.channelNames(value))
         relay(publication.event)
         guard let info = publication.info else { return [:] }
         let members = publication.event.channels.map { name in (name, attributes(of: name, info)) }
         return ["channels": .object(Dictionary(members) { _, last in last })]
+    }
+
+    /// The members of the body, and the parameters of the query that it lacks. Without a body the query has them all.
+    private static func eventParameters(of request: PusherTestServer.Request) throws(RESTFailure) -> JSONValue {
+        var members = request.body.isEmpty ? [:] : try object(request.body).object ?? [:]
+        let query = Form(request.query)
+        for name in ["name", "data", "socket_id", "info"] where members[name] == nil {
+            members[name] = query[name].map { .string($0) }
+        }
+        guard members["channels"] == nil, members["channel"] == nil else { return .object(members) }
+        members["channel"] = query["channel"].map { .string($0) }
+        let channels = query.values("channels[]") + query.values("channels")
+        if !channels.isEmpty { members["channels"] = .array(channels.map { .string($0) }) }
+        return .object(members)
     }
 
     /// No event goes out where one of them breaks the rules.

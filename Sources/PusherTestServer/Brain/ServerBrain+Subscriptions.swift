@@ -7,7 +7,7 @@ extension ServerBrain {
         guard let channel = data?["channel"]?.string else {
             return reportInvalidMessage("A subscription needs a \"channel\" that is a string", on: id)
         }
-        if let fault = subscriptionFaults[channel] { return answer(channel, with: fault, on: id) }
+        if let fault = subscriptionFault(of: channel) { return answer(channel, with: fault, on: id) }
         if channel.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) {
             return subscribeToUserChannel(channel, on: id)
         }
@@ -21,6 +21,9 @@ extension ServerBrain {
             if name.kind.requiresAuthorization { try checkAuthorization(of: id, for: channel, data) }
             let isPresence = name.kind.base == .presence
             let member = isPresence ? try presenceMember(of: id, on: channel, data) : nil
+            if member?.isNumber == true, dialect.presence.refusesNumericIDs {
+                return refuseNumericID(on: channel, id)
+            }
             addSubscription(to: channel, on: id)
             if let member {
                 join(channel, as: member, on: id)
@@ -108,6 +111,12 @@ extension ServerBrain {
         }
     }
 
+    private mutating func refuseNumericID(on channel: String, _ id: ConnectionID) {
+        let message = "Generic reconnect immediately"
+        record(.subscriptionRefused(channel: channel, message: message), id)
+        say(dialect.error(code: 4200, message: message), to: id)
+    }
+
     private mutating func answer(
         _ channel: String,
         with fault: PusherTestServer.SubscriptionFault,
@@ -121,9 +130,22 @@ extension ServerBrain {
         case .subscriptionError(let type, let message, let status):
             let text = dialect.subscriptionError(channel: channel, type: type, message: message, status: status)
             say(text, to: id)
+        case .text(let text):
+            if fault.isSuccess(of: channel), !isSubscribed(id, to: channel) {
+                addSubscription(to: channel, on: id)
+            }
+            say(text, to: id)
         }
     }
 
     /// A name that breaks the rules may be of any length.
     private func shortened(_ channel: String) -> String { String(channel.prefix(ChannelName.maximumLength)) }
+}
+
+extension PusherTestServer.SubscriptionFault {
+    /// Whether the client is told that it is subscribed.
+    func isSuccess(of channel: String) -> Bool {
+        guard case .text(let text) = self, let message = try? Envelope(decoding: text) else { return false }
+        return message.event == EventName.subscriptionSucceededInternal && message.channel == channel
+    }
 }

@@ -90,6 +90,16 @@ extension ServerBrain {
 
     // MARK: The users' own channels
 
+    /// The connections that a user is signed in on, and that are subscribed to the user's own channel, unless that is
+    /// made impossible. Oldest first.
+    func reachableConnections(ofUser userID: String) -> [PusherTestServer.Connection] {
+        let channel = ChannelName.serverToUserPrefix + userID
+        let isPossible = subscriptionFault(of: channel).map { $0.isSuccess(of: channel) } ?? true
+        return openConnections.filter { connection in
+            connection.userID == userID && (!isPossible || connection.subscribedChannels.contains(channel))
+        }
+    }
+
     mutating func subscribeToUserChannel(_ channel: String, on id: ConnectionID) {
         guard let user = connections[id]?.user, channel == ChannelName.serverToUserPrefix + user.id else {
             return refuseSubscription(

@@ -32,10 +32,12 @@ package struct ServerBrain: Sendable {
     var connectionFaults: [(fault: PusherTestServer.ConnectionFault, remaining: Int?)] = []
     var authorizationFaults:
         [(target: AuthorizationTarget, fault: PusherTestServer.AuthorizationFault, remaining: Int?)] = []
-    var subscriptionFaults: [String: PusherTestServer.SubscriptionFault] = [:]
+    /// By the name of the channel; nil is for every channel without one of its own.
+    var subscriptionFaults: [String?: PusherTestServer.SubscriptionFault] = [:]
     var isSilent = false
     var delay = Duration.zero
     var activityTimeout: Int?
+    var idleLimit: PusherTestServer.Dialect.IdleLimit?
 
     var absences: [Absence: TimerID] = [:]
     /// What the current input has caused, as JSON texts.
@@ -46,18 +48,21 @@ package struct ServerBrain: Sendable {
         self.options = options
         self.socketIDPrefix = socketIDPrefix
         self.activityTimeout = options.activityTimeout
+        self.idleLimit = options.dialect.idleLimit
         self.masterKey = SecretKey(base64: options.encryptionMasterKey)
     }
 
-    /// The id that clients know a connection by: unique over the server's life.
-    package func socketID(of id: ConnectionID) -> String { "\(socketIDPrefix).\(id.rawValue)" }
+    /// The id that clients know a connection by: unique over the server's life, unless a test has chosen it.
+    package func socketID(of id: ConnectionID) -> String {
+        connections[id]?.socketID ?? "\(socketIDPrefix).\(id.rawValue)"
+    }
 
     // MARK: Output
 
     mutating func perform(_ action: ServerAction) { actions.append(action) }
 
     mutating func record(_ event: PusherTestServer.Record.Event, _ id: ConnectionID? = nil) {
-        actions.append(.record(id, event))
+        actions.append(.record(socketID: id.map { socketID(of: $0) }, event))
     }
 
     mutating func takeActions() -> [ServerAction] {
@@ -75,6 +80,8 @@ package struct ServerBrain: Sendable {
         case ping(ConnectionID)
         /// The client has not answered a `pusher:ping`.
         case pong(ConnectionID)
+        /// The client has sent nothing for as long as it may.
+        case idle(ConnectionID)
         /// The client has not answered a close frame.
         case close(ConnectionID)
         /// The answer to a request for an authorization is due.
@@ -103,6 +110,7 @@ package struct ServerBrain: Sendable {
         case .delay(let id): releaseOutbox(of: id, timer)
         case .ping(let id): pingTimerFired(on: id)
         case .pong(let id): pongTimerFired(on: id)
+        case .idle(let id): idleTimerFired(on: id)
         case .close(let id): end(id)
         case .authorization(let id, let request, let response): answer(id, request, response)
         case .absence(let absence): absenceTimerFired(absence)

@@ -16,6 +16,8 @@ struct ServerConnection: Sendable {
         case end
     }
 
+    /// What the client is told, and signs with.
+    let socketID: String
     let request: PusherTestServer.Request
     var phase: Phase
     var isEstablished = false
@@ -25,11 +27,17 @@ struct ServerConnection: Sendable {
     var user: SignedInUser?
     /// When the client events of the last second came.
     var clientEventTimes: [Duration] = []
+    /// When the window of the message limit began, and how many messages were taken in it.
+    var messageWindow: (start: Duration, count: Int)?
 
     var outbox = DelayedQueue<Outgoing>()
     var lastUndelayed = 0
     var pingTimer: TimerID?
     var pongTimer: TimerID?
+    /// Not set anew for each message: when it fires it looks at how long the client has been silent.
+    var idleTimer: TimerID?
+    /// When the client last sent something.
+    var lastActivity = Duration.zero
     var closeTimer: TimerID?
 }
 

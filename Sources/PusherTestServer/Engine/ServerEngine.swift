@@ -61,8 +61,8 @@ final class ServerEngine: Sendable {
             let actions = transition(&state)
             var hasRecords = false
             for action in actions {
-                if case .record(let connection, let event) = action {
-                    state.log.append(event, socketID: connection.map { state.brain.socketID(of: $0) })
+                if case .record(let socketID, let event) = action {
+                    state.log.append(event, socketID: socketID)
                     hasRecords = true
                 } else {
                     state.queue.append(action)
@@ -119,6 +119,17 @@ final class ServerEngine: Sendable {
         })
     }
 
+    /// The answer to a request that is refused whatever its body is; nil if that depends on the body.
+    func refusal(ofHead request: PusherTestServer.Request) -> RESTResponse? {
+        let now = unixTime()
+        return read { brain in brain.refusal(ofHead: request, now: now) }
+    }
+
+    /// Records a request that was answered without the brain.
+    func note(_ request: PusherTestServer.Request, answeredWith response: RESTResponse) {
+        step(state: { _ in [.record(socketID: nil, .requestAnswered(request, status: response.status))] })
+    }
+
     // MARK: Actions
 
     /// Runs on the event loop only, and never within itself: an action that causes an input only adds to the queue.
@@ -156,7 +167,7 @@ final class ServerEngine: Sendable {
         case .ignore(let id):
             _ = takeResponder(id)
         case .webhook(let body):
-            webhooks?.send(body) { outcome in self.step(state: { _ in [.record(nil, outcome)] }) }
+            webhooks?.send(body) { outcome in self.step(state: { _ in [.record(socketID: nil, outcome)] }) }
         case .record:
             break
         }

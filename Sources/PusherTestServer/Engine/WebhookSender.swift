@@ -8,7 +8,14 @@ import PusherEncryption
 final class WebhookSender: Sendable {
     typealias Report = @Sendable (PusherTestServer.Record.Event) -> Void
 
-    private struct Webhook: Sendable {
+    /// What sends the requests, and lets time pass between them.
+    struct Environment: Sendable {
+        /// Gives the status of the answer.
+        var post: @Sendable (HTTPClientRequest) async throws -> Int
+        var sleep: @Sendable (Duration) async throws -> Void
+    }
+
+    struct Webhook: Sendable {
         let body: String
         let report: Report
     }
@@ -76,7 +83,11 @@ final class WebhookSender: Sendable {
         // Tries are counted here.
         configuration.connectionPool.retryConnectionEstablishment = false
         let client = HTTPClient(eventLoopGroup: HTTPClient.defaultEventLoopGroup, configuration: configuration)
-        for await webhook in webhooks { await send(webhook, client, url, application) }
+        let environment = Environment(
+            post: { try await Int(client.execute($0, timeout: timeout).status.code) },
+            sleep: { try await Task.sleep(for: $0) }
+        )
+        for await webhook in webhooks { await send(webhook, url, application, environment) }
         // It fails only where it was shut down before.
         try? await client.shutdown()
     }
@@ -91,11 +102,11 @@ final class WebhookSender: Sendable {
         ]
     }
 
-    private static func send(
+    static func send(
         _ webhook: Webhook,
-        _ client: HTTPClient,
         _ url: String,
-        _ application: PusherTestServer.Application
+        _ application: PusherTestServer.Application,
+        _ environment: Environment
     ) async {
         var request = HTTPClientRequest(url: url)
         request.method = .POST
@@ -104,14 +115,14 @@ final class WebhookSender: Sendable {
         var delay = firstDelay
         for attempt in 1...attempts {
             do {
-                let response = try await client.execute(request, timeout: timeout)
-                webhook.report(.webhookAnswered(status: Int(response.status.code)))
-                if (200..<300).contains(response.status.code) { return }
+                let status = try await environment.post(request)
+                webhook.report(.webhookAnswered(status: status))
+                if (200..<300).contains(status) { return }
             } catch {
                 guard !Task.isCancelled else { return }
                 webhook.report(.webhookFailed(reason: "\(error)"))
             }
-            guard attempt < attempts, (try? await Task.sleep(for: delay)) != nil else { return }
+            guard attempt < attempts, (try? await environment.sleep(delay)) != nil else { return }
             delay = delay * 2
         }
     }

@@ -1,3 +1,5 @@
+import PusherProtocol
+
 extension PusherTestServer {
     /// The connections that a command is meant for.
     public enum Target: Hashable, Sendable {
@@ -27,7 +29,20 @@ extension PusherTestServer {
         /// `pusher:error` in place of `pusher:connection_established`, then the end of TCP without a close frame.
         case error(code: Int?, message: String)
         /// This text in place of `pusher:connection_established`; the connection stays open.
+        ///
+        /// If the text is a `pusher:connection_established` with a socket id, the connection is established and has that
+        /// id: authorizations are checked against it, and commands and records name it. Several connections may have
+        /// the same one.
         case firstMessage(String)
+
+        /// The socket id that the client is told in place of one of the server's.
+        var socketID: String? {
+            guard case .firstMessage(let text) = self, let message = try? Envelope(decoding: text),
+                message.event == EventName.connectionEstablished,
+                let socketID = message.data.value?["socket_id"]?.string, PublishedEvent.isSocketID(socketID)
+            else { return nil }
+            return socketID
+        }
     }
 
     /// What a `pusher:subscribe` gets in place of its normal answer.
@@ -38,5 +53,8 @@ extension PusherTestServer {
         case error(code: Int?, message: String)
         /// `pusher:subscription_error` on the channel.
         case subscriptionError(type: String = "AuthError", message: String, status: Int = 401)
+        /// This text. If it is the `pusher_internal:subscription_succeeded` of the channel, the connection is subscribed,
+        /// whatever the client sent as its authorization. No member joins a presence channel by it.
+        case text(String)
     }
 }

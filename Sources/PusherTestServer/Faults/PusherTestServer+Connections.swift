@@ -55,4 +55,10 @@ extension PusherTestServer {
     public func setActivityTimeout(_ seconds: Int?) {
         engine.step { brain in brain.setActivityTimeout(seconds) }
     }
+
+    /// Changes how long a client may send nothing, on all connections from now on; nil ends the limit. Silent
+    /// connections are spared. Until this is called the limit is ``Dialect/idleLimit``.
+    public func setIdleLimit(_ limit: Dialect.IdleLimit?) {
+        engine.step { brain in brain.setIdleLimit(limit) }
+    }
 }

@@ -47,8 +47,12 @@ extension PusherTestServer {
         engine.step { brain in brain.sendError(code: code, message: message, channel: channel, target) }
     }
 
-    /// Answers subscriptions to a channel in another way than usual; nil, as usual again.
-    public func failSubscriptions(to channel: String, with fault: SubscriptionFault?) {
+    /// Answers subscriptions in another way than usual.
+    ///
+    /// - Parameters:
+    ///   - channel: The channel's name. Nil, the default, means every channel that has no fault of its own.
+    ///   - fault: What a subscription gets; nil answers as usual again.
+    public func failSubscriptions(to channel: String? = nil, with fault: SubscriptionFault?) {
         engine.step { brain in brain.failSubscriptions(to: channel, with: fault) }
     }
 }

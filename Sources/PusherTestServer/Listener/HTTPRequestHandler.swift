@@ -8,44 +8,143 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
 
     private let options: PusherTestServer.Options
     private let engine: ServerEngine
-    private var head: HTTPRequestHead?
+    private let crossOriginPolicy: CrossOriginPolicy
+    private var state = State.waiting
     private var body: [UInt8] = []
+    /// Runs while a request is unfinished.
+    private var timer: Scheduled<Void>?
+    private var context: ChannelHandlerContext?
+
+    private enum State {
+        /// Between two requests, or within a head.
+        case waiting
+        case collecting(HTTPRequestHead)
+        /// The request was answered before its end. The rest is read and thrown away: if the socket were closed with
+        /// bytes unread, the client could lose the answer.
+        case discarding
+        /// No further request is read: the connection ends with an answer, or asks for another protocol.
+        case finished
+    }
 
     init(options: PusherTestServer.Options, engine: ServerEngine) {
         self.options = options
         self.engine = engine
+        self.crossOriginPolicy = CrossOriginPolicy(allowedOrigins: options.allowedOrigins)
     }
 
-    /// Hands on what came in the same packet as an upgrade request.
-    static func makeDecoder() -> HTTPRequestDecoder { HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes) }
+    static func addHandlers(
+        to pipeline: ChannelPipeline.SynchronousOperations,
+        options: PusherTestServer.Options,
+        engine: ServerEngine
+    ) throws {
+        let handler = HTTPRequestHandler(options: options, engine: engine)
+        try pipeline.addHandlers(
+            RequestByteHandler(handler),
+            // Hands on what came in the same packet as an upgrade request.
+            ByteToMessageHandler(HTTPRequestDecoder(leftOverBytesStrategy: .forwardBytes)),
+            handler
+        )
+    }
+
+    // MARK: The time limit
+
+    /// False once no request is read any more.
+    var isReading: Bool {
+        switch state {
+        case .waiting, .collecting: context != nil
+        case .discarding, .finished: false
+        }
+    }
+
+    /// The decoder is about to get bytes: the first of them after a request begins another one.
+    func bytesWillArrive() {
+        guard isReading, timer == nil, let context else { return }
+        timer = context.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(options.requestTimeout)) {
+            self.requestTimedOut()
+        }
+    }
+
+    private func requestTimedOut() {
+        timer = nil
+        guard let channel = context?.channel else { return }
+        let message = "the request was not finished within \(options.requestTimeout)"
+        let response = RESTResponse(status: 408, body: message)
+        switch state {
+        case .waiting: write(response, to: nil, on: channel)
+        case .collecting(let head): refuse(head, response, on: channel)
+        case .discarding: return channel.endTransport()
+        case .finished: return
+        }
+        state = .finished
+        channel.endTransportAfterFlush()
+    }
+
+    private func stopTimer() {
+        timer?.cancel()
+        timer = nil
+    }
+
+    // MARK: ChannelInboundHandler
+
+    func handlerAdded(context: ChannelHandlerContext) { self.context = context }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        stopTimer()
+        self.context = nil
+    }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
-        case .head(let head):
-            self.head = head
-            body = []
-            if head.headers.contains(name: "Expect") { context.channel.writeContinue() }
-        case .body(let bytes):
-            collect(bytes)
-        case .end:
-            guard let head else { return }
-            self.head = nil
-            answer(head, on: context.channel)
+        let channel = context.channel
+        switch (state, unwrapInboundIn(data)) {
+        case (.waiting, .head(let head)): begin(head, on: channel)
+        case (.collecting(let head), .body(let bytes)): collect(bytes, of: head, on: channel)
+        case (.collecting(let head), .end):
+            stopTimer()
+            state = .waiting
+            answer(head, on: channel)
+        case (.discarding, .end):
+            state = .finished
+            channel.endTransportAfterFlush()
+        case (.waiting, _), (.collecting, .head), (.discarding, _), (.finished, _): break
         }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        guard error is HTTPParserError else { return context.channel.endTransport() }
+        let channel = context.channel
+        // What comes behind an error of the parser is an error too, and so is the end of TCP within a request.
+        guard error is HTTPParserError || error is ByteToMessageDecoderError, channel.isActive else {
+            return channel.endTransport()
+        }
         let response = RESTResponse(status: 400, body: "not an HTTP request: \(error)")
-        context.channel.write(response, keepAlive: false)
+        switch state {
+        case .waiting: write(response, to: nil, on: channel)
+        case .collecting(let head): refuse(head, response, on: channel)
+        // The answer has been given, or will be, and the connection ends with it.
+        case .discarding, .finished: return
+        }
+        state = .finished
+        channel.endTransportAfterFlush()
+    }
+
+    // MARK: Requests
+
+    private func begin(_ head: HTTPRequestHead, on channel: any Channel) {
+        state = .collecting(head)
+        if let length = head.contentLength, length > max(0, options.maximumRequestSize) {
+            return refuseBody(of: head, on: channel)
+        }
+        guard head.expectsContinue else { return }
+        if let response = engine.refusal(ofHead: makeRequest(head)) { return refuse(head, response, on: channel) }
+        channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
     }
 
     // What the records keep is made in these two, and nothing else: LeakSanitizer is told of them by name.
 
-    private func collect(_ bytes: ByteBuffer) {
-        // One byte over the limit is enough for the brain to see that it was exceeded.
-        let room = options.maximumRequestSize - body.count
-        if room >= 0 { body += bytes.readableBytesView.prefix(min(room, .max - 1) + 1) }
+    private func collect(_ bytes: ByteBuffer, of head: HTTPRequestHead, on channel: any Channel) {
+        guard bytes.readableBytes <= options.maximumRequestSize - body.count else {
+            return refuseBody(of: head, on: channel)
+        }
+        body += bytes.readableBytesView
     }
 
     private func makeRequest(_ head: HTTPRequestHead) -> PusherTestServer.Request {
@@ -57,26 +156,54 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         )
     }
 
+    private func refuseBody(of head: HTTPRequestHead, on channel: any Channel) {
+        refuse(head, RESTFailure.bodyTooLarge(limit: options.maximumRequestSize).response, on: channel)
+    }
+
+    /// Answers a request that has not ended. It is still given its time to end.
+    private func refuse(_ head: HTTPRequestHead, _ response: RESTResponse, on channel: any Channel) {
+        let request = makeRequest(head)
+        body = []
+        state = .discarding
+        engine.note(request, answeredWith: response)
+        write(response, to: request, on: channel)
+    }
+
+    /// Writes the last answer of the connection.
+    private func write(_ response: RESTResponse, to request: PusherTestServer.Request?, on channel: any Channel) {
+        let response = response.adding(crossOriginPolicy.headers(for: request))
+        channel.write(response, isLast: true, hasBody: request?.method != "HEAD")
+    }
+
     private func answer(_ head: HTTPRequestHead, on channel: any Channel) {
         let request = makeRequest(head)
-        guard head.isWebSocketUpgrade else {
-            // After a request that asks for another protocol, be it one that nobody here speaks, NIO reads no other.
-            let keepAlive = head.isKeepAlive && !head.headers.contains(name: "Upgrade")
-            let hasBody = head.method != .HEAD
-            return engine.request(request) { response in
-                guard let response else { return channel.endTransport() }
-                channel.write(response, keepAlive: keepAlive, hasBody: hasBody)
-            }
+        body = []
+        // After a request that asks for another protocol, be it one that nobody here speaks, NIO reads no other.
+        let isLast = !head.isKeepAlive || head.headers.contains(name: "Upgrade") || head.method == .CONNECT
+        if isLast { state = .finished }
+        if head.isWebSocketUpgrade { return upgrade(head, request, on: channel) }
+        let hasBody = head.method != .HEAD
+        let corsHeaders = crossOriginPolicy.headers(for: request)
+        if let response = crossOriginPolicy.preflightResponse(to: request) {
+            engine.note(request, answeredWith: response)
+            return channel.respond(response.adding(corsHeaders), isLast: isLast)
         }
+        engine.request(request) { response in
+            guard let response else { return channel.endTransport() }
+            channel.respond(response.adding(corsHeaders), isLast: isLast, hasBody: hasBody)
+        }
+    }
+
+    private func upgrade(_ head: HTTPRequestHead, _ request: PusherTestServer.Request, on channel: any Channel) {
         // RFC 6455, 4.2.1 and 4.4.
         guard head.headers.first(name: "Sec-WebSocket-Version") == "13" else {
             let version = PusherTestServer.Request.Header(name: "Sec-WebSocket-Version", value: "13")
             let body = "Sec-WebSocket-Version has to be 13"
-            return channel.write(RESTResponse(status: 426, headers: [version], body: body), keepAlive: false)
+            return channel.respond(RESTResponse(status: 426, headers: [version], body: body), isLast: true)
         }
         guard let key = head.headers.first(name: "Sec-WebSocket-Key"), Data(base64Encoded: key)?.count == 16 else {
             let body = "Sec-WebSocket-Key has to be the base64 of 16 bytes"
-            return channel.write(RESTResponse(status: 400, body: body), keepAlive: false)
+            return channel.respond(RESTResponse(status: 400, body: body), isLast: true)
         }
         let link = ListenerLink(channel: channel, key: key, engine: engine, options: options)
         engine.connectionRequested(request, link: link) { id in link.assign(id) }
@@ -90,13 +217,39 @@ extension HTTPRequestHead {
         }
         return method == .GET && has("Connection", "upgrade") && has("Upgrade", "websocket")
     }
+
+    /// Nil without a length. The decoder has refused what is no number.
+    fileprivate var contentLength: UInt64? { headers.first(name: "Content-Length").map { UInt64($0) ?? .max } }
+
+    /// Whether the client sends the body once it is told to (RFC 9110, 10.1.1).
+    fileprivate var expectsContinue: Bool {
+        let hasBody = headers.contains(name: "Transfer-Encoding") || contentLength ?? 0 > 0
+        return hasBody && version != .http1_0
+            && headers[canonicalForm: "Expect"].contains { $0.lowercased() == "100-continue" }
+    }
+}
+
+extension RESTResponse {
+    /// Adds header fields, but those that the response has already.
+    fileprivate func adding(_ others: [PusherTestServer.Request.Header]) -> RESTResponse {
+        var response = self
+        response.headers += others.filter { header($0.name) == nil }
+        return response
+    }
 }
 
 extension Channel {
-    /// Writes an HTTP response. On the event loop only.
+    /// Writes an HTTP response, and ends the connection after the last one. On the event loop only.
     ///
     /// - Parameter hasBody: False for the answer to a `HEAD`, which says of a body only how long it is.
-    func write(_ response: RESTResponse, keepAlive: Bool, hasBody: Bool = true) {
+    func respond(_ response: RESTResponse, isLast: Bool, hasBody: Bool = true) {
+        write(response, isLast: isLast, hasBody: hasBody).whenComplete { _ in
+            if isLast { self.endTransport() }
+        }
+    }
+
+    @discardableResult
+    fileprivate func write(_ response: RESTResponse, isLast: Bool, hasBody: Bool) -> EventLoopFuture<Void> {
         let mayHaveBody = response.status >= 200 && response.status != 204 && response.status != 304
         let isJSON = response.body.utf8.first == UInt8(ascii: "{")
         var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: max(0, response.status)))\r\n"
@@ -105,13 +258,7 @@ extension Channel {
             head += "Content-Type: \(isJSON ? "application/json" : "text/plain; charset=utf-8")\r\n"
         }
         if mayHaveBody { head += "Content-Length: \(response.body.utf8.count)\r\n" }
-        head += keepAlive ? "\r\n" : "Connection: close\r\n\r\n"
-        writeAndFlush(ByteBuffer(string: head + (hasBody && mayHaveBody ? response.body : ""))).whenComplete { _ in
-            if !keepAlive { self.endTransport() }
-        }
-    }
-
-    fileprivate func writeContinue() {
-        writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
+        head += isLast ? "Connection: close\r\n\r\n" : "\r\n"
+        return writeAndFlush(ByteBuffer(string: head + (hasBody && mayHaveBody ? response.body : "")))
     }
 }

@@ -126,10 +126,7 @@ extension Listener {
             return { channel in
                 let pipeline = channel.pipeline.syncOperations
                 if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
-                try pipeline.addHandlers(
-                    ByteToMessageHandler(HTTPRequestHandler.makeDecoder()),
-                    HTTPRequestHandler(options: options, engine: engine)
-                )
+                try HTTPRequestHandler.addHandlers(to: pipeline, options: options, engine: engine)
             }
         }
     }
@@ -142,6 +139,15 @@ extension Channel {
             context.close(promise: nil)
         } else {
             close(promise: nil)
+        }
+    }
+
+    /// Ends TCP once what was written has gone out, or after a second without that. On the event loop only.
+    func endTransportAfterFlush() {
+        let timer = eventLoop.scheduleTask(in: .seconds(1)) { self.endTransport() }
+        writeAndFlush(ByteBuffer()).whenComplete { _ in
+            timer.cancel()
+            self.endTransport()
         }
     }
 }

@@ -13,9 +13,6 @@ final class ListenerLink: ServerLink {
     private let options: PusherTestServer.Options
     private let id = NIOLockedValueBox<ConnectionID?>(nil)
 
-    /// How long the last bytes may take to go out before TCP is ended without them.
-    private static let flushTimeout = TimeAmount.seconds(1)
-
     init(channel: any Channel, key: String, engine: ServerEngine, options: PusherTestServer.Options) {
         self.channel = channel
         self.key = key
@@ -64,7 +61,7 @@ final class ListenerLink: ServerLink {
     }
 
     func refuse(status: Int, body: String) {
-        channel.write(RESTResponse(status: status, body: body), keepAlive: false)
+        channel.respond(RESTResponse(status: status, body: body), isLast: true)
     }
 
     func send(_ frame: OutgoingFrame) {
@@ -73,14 +70,7 @@ final class ListenerLink: ServerLink {
 
     func flush() { channel.flush() }
 
-    func end() {
-        let channel = self.channel
-        let timer = channel.eventLoop.scheduleTask(in: Self.flushTimeout) { channel.endTransport() }
-        channel.writeAndFlush(ByteBuffer()).whenComplete { _ in
-            timer.cancel()
-            channel.endTransport()
-        }
-    }
+    func end() { channel.endTransportAfterFlush() }
 }
 
 extension OutgoingFrame {

@@ -7,6 +7,7 @@ extension PusherTestServer.Dialect {
         $0.subscriptionSucceededData = .missing
         $0.pongData = .object
         $0.refusal = .errorThenClose
+        $0.termination = .errorThenClose
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .subscriptionError
@@ -22,13 +23,17 @@ extension PusherTestServer.Dialect {
         $0.pongData = .missing
         $0.errorEncoding = .string
         $0.refusal = .errorThenDrop
+        $0.termination = .errorThenDrop
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .unauthorized
         $0.invalidMessageCode = 4200
+        $0.invalidMessage = "Invalid message format"
         $0.escaping = .slashes
         $0.presence.keepsNumericIDs = true
         $0.presence.hash = .listWhereCounted
+        $0.cache.replay = .unencryptedChannels
+        $0.clientEvents.refusesStrings = true
         $0.users.knowsSignIn = false
     }
 
@@ -37,6 +42,7 @@ extension PusherTestServer.Dialect {
         $0.subscriptionSucceededData = .emptyString
         $0.pongData = .object
         $0.refusal = .errorThenClose
+        $0.termination = .errorThenClose
         $0.duplicateSubscription = .nothing
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .subscriptionError
@@ -48,10 +54,12 @@ extension PusherTestServer.Dialect {
     /// ipe (Go).
     public static let ipe = Self {
         $0.refusal = .errorThenDrop
+        $0.termination = .errorThenDrop
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.escaping = .angleBrackets
         $0.appendsNewline = true
+        $0.presence.refusesNumericIDs = true
         $0.cache.replay = .none
         $0.clientEvents.addsUserID = false
         $0.users.knowsSignIn = false
@@ -59,8 +67,10 @@ extension PusherTestServer.Dialect {
 
     /// poxa 1.3 (Elixir).
     public static let poxa = Self {
+        $0.idleLimit = IdleLimit(.seconds(120), ending: .close(code: 1000))
         $0.subscriptionSucceededData = .object
         $0.pongData = .object
+        $0.refusal = .close
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.cache.replay = .none
@@ -73,6 +83,7 @@ extension PusherTestServer.Dialect {
         $0.errorEncoding = .string
         $0.missingCode = .absent
         $0.refusal = .errorThenEmptyClose
+        $0.termination = .errorThenEmptyClose
         $0.presence.keepsNumericIDs = true
         $0.presence.sharedUser = .listedTwice
         $0.presence.succeedsBeforeJoining = true
@@ -85,6 +96,7 @@ extension PusherTestServer.Dialect {
     /// pusher-fake 6.1 (Ruby).
     public static let pusherFake = Self {
         $0.acceptsAnyKey = true
+        $0.refusal = .close
         $0.duplicateSubscription = .success
         $0.reportsUnknownUnsubscription = false
         $0.subscriptionRefusal = .internalSubscriptionError

@@ -42,6 +42,9 @@ extension PusherTestServer.Dialect {
         public var succeedsBeforeJoining = false
         /// How the `data` of `member_added` and `member_removed` is written. Default: a string.
         public var memberEvents = DataEncoding.string
+        /// Whether a subscription whose authorization has the user's id as a number gets `pusher:error` 4200 "Generic
+        /// reconnect immediately". Default: false.
+        public var refusesNumericIDs = false
         /// Whether `member_removed` has the `user_info`. Default: false.
         public var tellsInfoOfLeavers = false
 
@@ -55,6 +58,8 @@ extension PusherTestServer.Dialect {
         public enum Replay: Hashable, Sendable, CaseIterable {
             /// On all.
             case all
+            /// On all but the encrypted ones.
+            case unencryptedChannels
             /// On those that need no authorization.
             case publicChannels
             /// On none: the server does not know cache channels.
@@ -82,6 +87,8 @@ extension PusherTestServer.Dialect {
 
         /// What becomes of the `data`. Default: it stays as it was sent.
         public var data = Data.unchanged
+        /// Whether one whose data is a string is answered as a message that cannot be understood. Default: false.
+        public var refusesStrings = false
         /// Whether those on presence channels have a `user_id`. Default: true.
         public var addsUserID = true
         /// Whether the error about one that is rejected has a `channel`. Default: false.

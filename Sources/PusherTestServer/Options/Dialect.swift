@@ -41,7 +41,7 @@ extension PusherTestServer {
             case absent
         }
 
-        /// How the server ends a connection that it refuses, for example for an unknown key.
+        /// How the server ends a connection that it does not want to serve.
         public enum Refusal: Hashable, Sendable, CaseIterable {
             /// A close frame with the code.
             case close
@@ -85,6 +85,28 @@ extension PusherTestServer {
             case angleBrackets
         }
 
+        /// How long a client may send nothing, and what happens to its connection then.
+        public struct IdleLimit: Hashable, Sendable {
+            /// What happens to the connection.
+            public enum Ending: Hashable, Sendable {
+                /// A close frame; nil sends one without a code.
+                case close(code: Int?, reason: String = "")
+                /// The end of TCP without a close frame.
+                case drop
+            }
+
+            /// How long a client may send nothing. Any WebSocket frame counts.
+            public var duration: Duration
+            /// What happens to the connection.
+            public var ending: Ending
+
+            /// Makes a limit. By default the connection is dropped.
+            public init(_ duration: Duration, ending: Ending = .drop) {
+                self.duration = duration
+                self.ending = ending
+            }
+        }
+
         /// The `data` of `pusher_internal:subscription_succeeded` on channels without members. Default: a string.
         public var subscriptionSucceededData = EmptyData.string
         /// The `data` of the server's `pusher:ping`. Default: a string.
@@ -97,8 +119,12 @@ extension PusherTestServer {
         public var missingCode = MissingCode.null
         /// Whether any key will do, and not only the application's. Default: false.
         public var acceptsAnyKey = false
-        /// How connections are refused. Default: by a close frame.
-        public var refusal = Refusal.close
+        /// How a connection is refused before it is established, for example for an unknown key. Default: by an error and a
+        /// close frame, as clients of older protocols read the code from the error only.
+        public var refusal = Refusal.errorThenClose
+        /// How an established connection is ended, for example if its user is terminated, or if it does not answer a ping.
+        /// Default: by a close frame.
+        public var termination = Refusal.close
         /// The answer to a second subscription. Default: an error.
         public var duplicateSubscription = DuplicateSubscription.error
         /// Whether unsubscribing from a channel without a subscription is answered with `pusher:error`. Default: true.
@@ -107,10 +133,15 @@ extension PusherTestServer {
         public var subscriptionRefusal = SubscriptionRefusal.error
         /// The code of the error that answers a message which cannot be understood. Default: nil.
         public var invalidMessageCode: Int?
+        /// The message of that error; nil where it says what is wrong. Default: nil.
+        public var invalidMessage: String?
         /// Characters that are escaped without need. Default: none.
         public var escaping = Escaping.none
         /// Whether a newline follows each message. Default: false.
         public var appendsNewline = false
+        /// How long a client may send nothing, whatever the server's `activity_timeout` is. Default: nil, for ever. A
+        /// server that runs can be given another one: ``PusherTestServer/PusherTestServer/setIdleLimit(_:)``.
+        public var idleLimit: IdleLimit?
 
         /// What is said of the users on presence channels.
         public var presence = Presence()

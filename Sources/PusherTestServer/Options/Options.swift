@@ -37,6 +37,9 @@ extension PusherTestServer {
         /// How many client events a connection may send in a second; those beyond are answered with error 4301. Nil
         /// sets no limit. Default: 10.
         public var clientEventsPerSecond: Int? = 10
+        /// How many messages of all kinds a connection may send, subscriptions included, as Reverb can limit them. Nil, the
+        /// default, sets no limit.
+        public var messageLimit: MessageLimit?
         /// How long the last event of a cache channel is kept. Default: 30 min.
         public var cacheLifetime: Duration = .seconds(1800)
         /// How many users a presence channel may have. Default: 100.
@@ -54,6 +57,10 @@ extension PusherTestServer {
         ///
         /// Is called on the server's event loop, and must not wait for anything.
         public var authenticateUser: @Sendable (UserAuthenticationRequest) -> UserAuthentication = { _ in .allow() }
+        /// Whether any text will do as the `auth` of a subscription or of a sign-in, whatever its key and signature are.
+        /// For tests whose authorizations are fixed texts. Requests to the REST API are checked all the same. Default:
+        /// false.
+        public var acceptsAnySignature = false
         /// What the keys of encrypted channels are derived from: the base64 of 32 bytes. Default:
         /// ``testEncryptionMasterKey``.
         public var encryptionMasterKey = Self.testEncryptionMasterKey
@@ -69,8 +76,17 @@ extension PusherTestServer {
         /// The longest `data` of a published event or of a client event, in bytes. Longer published ones are answered
         /// with 413, longer client events with error 4301. Default: 10,240.
         public var maximumEventDataSize = 10_240
-        /// The longest body of an HTTP request, in bytes. Default: 1 MiB.
+        /// The longest body of an HTTP request, in bytes. A longer one is answered with 413 before it is read to its end,
+        /// and the connection is closed. Default: 1 MiB.
         public var maximumRequestSize = 1 << 20
+        /// How long an HTTP request may take to arrive, from the first byte of its head to the last one of its body. After
+        /// that it is answered with 408, and the connection is closed. Time between requests does not count, nor does a
+        /// WebSocket's. Default: 30 s.
+        public var requestTimeout: Duration = .seconds(30)
+        /// The origins of web pages that may use the authorization endpoints and the REST API, for example
+        /// `https://app.example.test`: as browsers write them, with the port if it is not the default one, and without a
+        /// path. Pages from `localhost`, `127.0.0.1` and `::1` may always, on every port. Default: no others.
+        public var allowedOrigins: Set<String> = []
         /// The longest message that a client may send, in bytes; longer ones close with 1009. Default: 1 MiB.
         public var maximumMessageSize = 1 << 20
 
@@ -81,6 +97,24 @@ extension PusherTestServer {
 
         /// Options with their defaults.
         public init() {}
+    }
+
+    /// A limit on the messages of a connection. Each message beyond it is answered with error 4301 "Rate limit exceeded",
+    /// which names no channel, and has no other effect.
+    public struct MessageLimit: Hashable, Sendable {
+        /// How many messages are taken in a window.
+        public var count: Int
+        /// How long a window is, which begins with the first message after the last window.
+        public var window: Duration
+        /// Whether a message beyond the limit ends the connection, after the error and without a close frame.
+        public var endsConnection: Bool
+
+        /// Makes a limit.
+        public init(count: Int, window: Duration = .seconds(1), endsConnection: Bool = false) {
+            self.count = count
+            self.window = window
+            self.endsConnection = endsConnection
+        }
     }
 
     /// An application: what a Pusher dashboard calls app id, key and secret.

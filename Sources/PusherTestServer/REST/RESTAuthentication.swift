@@ -10,6 +10,12 @@ struct RESTFailure: Error, Hashable, Sendable {
     static func unauthorized(_ message: String) -> Self { Self(status: 401, message: message) }
     static func notFound(_ message: String) -> Self { Self(status: 404, message: message) }
     static func tooLarge(_ message: String) -> Self { Self(status: 413, message: message) }
+
+    static func bodyTooLarge(limit: Int) -> Self {
+        tooLarge("the body exceeds the allowed maximum (\(limit) bytes)")
+    }
+
+    var response: RESTResponse { RESTResponse(status: status, body: message) }
 }
 
 /// The signature of requests to the REST API.
@@ -17,7 +23,8 @@ enum RESTAuthentication {
     /// How far a request's time may be off, in seconds.
     static let maximumClockDifference = 600
 
-    static func check(
+    /// Checks what is in the head of a request.
+    static func checkHead(
         _ request: PusherTestServer.Request,
         application: PusherTestServer.Application,
         now: Int
@@ -33,17 +40,20 @@ enum RESTAuthentication {
         guard !overflow, difference.magnitude <= maximumClockDifference else {
             throw .unauthorized("auth_timestamp \(timestamp) is more than \(maximumClockDifference) s off \(now)")
         }
-        if !request.body.isEmpty {
-            guard let digest = parameters["body_md5"] else { throw .unauthorized("body_md5 is missing") }
-            guard digest.lowercased() == Signature.md5(request.body) else {
-                throw .unauthorized("body_md5 is not the MD5 of the body")
-            }
-        }
         guard let signature = parameters["auth_signature"] else { throw .unauthorized("auth_signature is missing") }
         let signed = request.parameterList.filter { $0.name != "auth_signature" }
         let text = StringToSign.restRequest(method: request.method, path: request.path, parameters: signed)
         guard HMACSHA256.isValid(signature, for: text, secret: application.secret) else {
             throw .unauthorized("auth_signature is not that of: \(text)")
+        }
+    }
+
+    /// Checks the body against the digest of it that the head has.
+    static func checkBody(_ request: PusherTestServer.Request) throws(RESTFailure) {
+        guard !request.body.isEmpty else { return }
+        guard let digest = request.parameters["body_md5"] else { throw .unauthorized("body_md5 is missing") }
+        guard digest.lowercased() == Signature.md5(request.body) else {
+            throw .unauthorized("body_md5 is not the MD5 of the body")
         }
     }
 }

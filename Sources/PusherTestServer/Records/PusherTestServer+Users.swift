@@ -20,17 +20,22 @@ extension PusherTestServer {
         }
     }
 
-    /// Waits until a user is signed in on at least one connection.
+    /// Waits until a user is signed in on at least one connection, and that connection is subscribed to the user's own
+    /// channel: from then on, ``publish(event:data:toUser:)`` reaches it.
+    ///
+    /// Clients subscribe to that channel after each sign-in. If
+    /// ``failSubscriptions(to:with:)`` has this server refuse it, the sign-in is enough. To wait for the sign-in of a
+    /// client that never subscribes to it, use ``nextRecord(after:timeout:where:)``.
     ///
     /// - Parameters:
     ///   - userID: the user's id.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
-    /// - Returns: the connections that the user is signed in on, oldest first.
+    /// - Returns: the connections on which that is so, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForSignIn(of userID: String, timeout: Duration = .seconds(10)) async throws -> [Connection] {
-        try await engine.wait(timeout: timeout, for: "a sign-in of user \(userID)") {
-            let signedIn = connections.filter { $0.userID == userID }
+        try await engine.wait(timeout: timeout, for: "user \(userID) to sign in, with their own channel") {
+            let signedIn = engine.read { $0.reachableConnections(ofUser: userID) }
             return signedIn.isEmpty ? nil : signedIn
         }
     }

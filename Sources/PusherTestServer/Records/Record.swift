@@ -59,11 +59,15 @@ extension PusherTestServer {
             /// A client event was not passed on, and answered with error 4301.
             case clientEventRejected(name: String, channel: String?)
 
+            /// A message beyond the limit was answered with error 4301, and had no other effect.
+            case messageRejected
+
             /// A request came to an authorization endpoint.
             case authorizationRequested(Request)
             /// A fault that was asked for befell the request to an authorization endpoint before it.
             case authorizationFailed(AuthorizationFault)
-            /// A request to the REST API or to an authorization endpoint was answered with this status.
+            /// A request to the REST API or to an authorization endpoint was answered with this status: also a preflight of a
+            /// browser, and a request that was answered before it had come to its end, with as much of its body as was kept.
             case requestAnswered(Request, status: Int)
 
             /// A webhook was about to be sent, with this body.

@@ -15,6 +15,7 @@ final class RelayEngine: Sendable {
         var listener: EventLoopFuture<(any Channel)?>
         var toServer = StreamSetting()
         var toClient = StreamSetting()
+        var idleLimit: Duration?
         var connectionFaults: [(fault: PusherTestRelay.ConnectionFault, remaining: Int?)] = []
         var log: BoundedLog<PusherTestRelay.Connection>
         /// The open sockets of each connection: the client's, and the server's.
@@ -198,6 +199,24 @@ final class RelayEngine: Sendable {
                 try? socket.pipeline.syncOperations.handler(type: RelayHandler.self).faultChanged(directions)
             }
         }
+    }
+
+    var idleLimit: Duration? { state.withLockedValue { $0.idleLimit } }
+
+    func setIdleLimit(_ limit: Duration?) {
+        let sockets = state.withLockedValue { state in
+            state.idleLimit = limit
+            return state.sockets.values.flatMap(\.self)
+        }
+        eventLoop.execute {
+            for socket in sockets {
+                try? socket.pipeline.syncOperations.handler(type: RelayHandler.self).restartIdleTimer()
+            }
+        }
+    }
+
+    func endConnection(_ id: Int) {
+        for socket in state.withLockedValue({ $0.sockets[id] ?? [] }) { socket.close(promise: nil) }
     }
 
     func failConnections(_ count: Int?, with fault: PusherTestRelay.ConnectionFault) {

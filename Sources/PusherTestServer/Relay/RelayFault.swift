@@ -78,6 +78,13 @@ extension PusherTestRelay {
     /// Ends what ``failConnections(_:with:)`` began.
     public func acceptConnections() { engine.acceptConnections() }
 
+    /// Ends each connection on both sides (FIN) as soon as the client has sent nothing for this long, as proxies do:
+    /// nginx after 60 s, unless it is configured otherwise.
+    ///
+    /// - Parameter limit: how long a client may send nothing, on connections that stand, from now on, and on those to
+    ///   come; nil ends the limit.
+    public func limitIdleTime(to limit: Duration?) { engine.setIdleLimit(limit) }
+
     /// Ends all connections on both sides in an orderly way (FIN), without waiting for what is under way on them. To a
     /// side that has sent what the relay had not read yet, or goes on sending, the system says RST as well.
     public func dropConnections() { engine.endConnections(byReset: false) }

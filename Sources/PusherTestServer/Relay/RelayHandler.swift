@@ -19,6 +19,7 @@ final class RelayHandler: ChannelDuplexHandler {
     private var waiting: [(bytes: ByteBuffer, due: NIODeadline)] = []
     private var waitingBytes = 0
     private var timer: Scheduled<Void>?
+    private var idleTimer: Scheduled<Void>?
     /// When another byte may go on, of those that go one by one.
     private var nextTrickle = NIODeadline.uptimeNanoseconds(0)
     private var isReadHeld = false
@@ -67,6 +68,7 @@ final class RelayHandler: ChannelDuplexHandler {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
+        idleTimer?.cancel()
         // Nobody is there to write to any more.
         other?.resumeReading()
         if other?.context == nil { letGo() }
@@ -76,6 +78,7 @@ final class RelayHandler: ChannelDuplexHandler {
         let whenActive = whenActive
         self.whenActive = nil
         whenActive?()
+        restartIdleTimer()
         context.fireChannelActive()
     }
 
@@ -84,6 +87,7 @@ final class RelayHandler: ChannelDuplexHandler {
         // Before the record has the bytes: whoever sees them there sets faults for those that come after.
         let setting = engine.setting(direction)
         note(bytes)
+        restartIdleTimer()
         if counted.changes != setting.changes { counted = (0, setting.changes) }
         switch setting.fault {
         case .swallowed?: swallow(bytes.readableBytes)
@@ -112,6 +116,17 @@ final class RelayHandler: ChannelDuplexHandler {
         guard context.channel.isWritable else { return }
         other?.passOn()
         other?.resumeReading()
+    }
+
+    // MARK: The idle limit
+
+    /// The client is what the limit is for.
+    func restartIdleTimer() {
+        idleTimer?.cancel()
+        idleTimer = nil
+        guard direction == .toServer, context != nil, let limit = engine.idleLimit else { return }
+        let (id, engine) = (id, engine)
+        idleTimer = engine.eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(limit)) { engine.endConnection(id) }
     }
 
     // MARK: What goes on

@@ -55,7 +55,7 @@ struct ClientEnding {
         for subscription in machine.wantedSubscriptions {
             switch subscription.phase {
             case .subscribed, .failed, .invalid: break
-            case .idle, .authorizing, .awaitingSignIn, .subscribing: names.append(subscription.name)
+            case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing: names.append(subscription.name)
             }
         }
         switch machine.signIn.phase {

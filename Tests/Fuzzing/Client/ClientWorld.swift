@@ -177,12 +177,27 @@ private final class Listener: PusherDelegate {
 
     func subscribedToChannel(name: String) { outcomes.withLockedValue { $0[name] = .subscribed } }
 
-    func debugLog(message: String) { require(message.utf8.count < 20_000, "a message to the log is long") }
+    func debugLog(message: String) {
+        require(message.utf8.count < 20_000, "a message to the log is long")
+        requireOneLine(message)
+    }
 
-    func receivedError(error: PusherError) { require(!"\(error)".isEmpty, "an error says nothing") }
+    func receivedError(error: PusherError) {
+        require(!"\(error)".isEmpty, "an error says nothing")
+        requireOneLine("\(error)\(error.message)")
+    }
+
+    private func requireOneLine(_ text: String) {
+        let isControl = { (scalar: Unicode.Scalar) in scalar.properties.generalCategory == .control }
+        require(
+            !text.unicodeScalars.contains(where: isControl),
+            "a control character is shown: \(text.debugDescription)"
+        )
+    }
 
     func failedToSubscribeToChannel(name: String, response: URLResponse?, data: String?, error: NSError?) {
         require(error?.localizedDescription.isEmpty == false, "a failure says nothing")
+        requireOneLine(error?.localizedDescription ?? "")
         outcomes.withLockedValue { $0[name] = .failed }
     }
 

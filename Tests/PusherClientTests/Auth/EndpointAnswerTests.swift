@@ -70,6 +70,55 @@ struct EndpointAnswerTests {
         #expect(error?.message.contains("geheim") == false)
     }
 
+    @Test(
+        "an HTML page is called so, by its header field or by its beginning",
+        arguments: [
+            ("<!DOCTYPE html><p>geheim", [:]), ("\n \t<HTML lang=en>geheim", [:]), ("<!doctype HTML>", [:]),
+            ("geheim", ["Content-Type": "text/html; charset=utf-8"]),
+            ("<p>", ["content-type": "application/xhtml+xml"]),
+        ] as [(String, HTTPFields)]
+    )
+    func html(body: String, headers: HTTPFields) async {
+        let error = await Self.endpoint.authorize(in: FakeRequester(200, body, headers).context()).error
+        #expect(error?.kind == .invalidResponse)
+        #expect(error?.message.contains("is an HTML page") == true)
+        #expect(error?.message.contains("login page") == true)
+        #expect(error?.message.contains("geheim") == false)
+    }
+
+    @Test("JSON is read, whatever a header field calls it")
+    func jsonCalledHTML() async {
+        let requester = FakeRequester(200, #"{"auth":"k:s"}"#, ["Content-Type": "text/html"])
+        #expect(await Self.endpoint.authorize(in: requester.context()).value == Authorization(auth: "k:s"))
+    }
+
+    @Test("after a redirect the error names who answered, without what may be secret, and who was asked")
+    func redirected() async {
+        for status in [200, 404] {
+            let requester = FakeRequester { _ in
+                var response = HTTPResponse(status: status, body: Array("<html>".utf8))
+                response.url = "https://ada:geheim@example.com/login?next=geheim#geheim"
+                return response
+            }
+            let error = await Self.endpoint.authorize(in: requester.context()).error
+            #expect(error?.url == "https://example.com/login")
+            let place = "https://example.com/login (redirected from https://example.com/auth)"
+            #expect(error?.message.contains(place) == true)
+            #expect(error?.message.contains("geheim") == false)
+        }
+        let requester = FakeRequester { _ in
+            var error = HTTPRequestError(.failed, "no TCP connection could be made")
+            error.url = "https://login.example.com/?geheim"
+            throw error
+        }
+        let error = await Self.endpoint.authorize(in: requester.context()).error
+        #expect(error?.url == "https://login.example.com/")
+        #expect(
+            error?.message.hasPrefix("https://login.example.com/ (redirected from https://example.com/auth) gave")
+                == true
+        )
+    }
+
     @Test("too much data, a cut answer, and bytes that are no UTF-8")
     func oversized() async {
         let data = String(repeating: "x", count: 100_001)
@@ -182,7 +231,7 @@ struct EndpointAnswerTests {
         let failures: [(any Error, AuthorizationError.Kind, AuthorizationError.Recovery)] = [
             (HTTPRequestError(.timedOut, "it took too long"), .requestFailed, .retry(after: .zero)),
             (HTTPRequestError(.failed, "no TCP connection", cause: Broken()), .requestFailed, .retry(after: .zero)),
-            (HTTPRequestError(.redirectRefused, "it redirects"), .requestFailed, .none),
+            (HTTPRequestError(.redirectRefused, "it redirects"), .redirectRefused, .none),
             (HTTPRequestError(.shutDown, "the client was released"), .requestFailed, .none),
             (HTTPRequestError(.invalidRequest, "no URL"), .invalidRequest, .none),
             (Broken(), .requestFailed, .retry(after: .zero)),
@@ -194,7 +243,7 @@ struct EndpointAnswerTests {
             #expect(error?.kind == kind)
             #expect(error?.recovery == recovery)
             #expect(error?.httpStatus == nil)
-            #expect(error?.url == (kind == .requestFailed && !isCancelled ? "https://example.com/auth" : nil))
+            #expect(error?.url == (kind != .invalidRequest && !isCancelled ? "https://example.com/auth" : nil))
             #expect(error?.message.contains("geheim") == false)
             if let failure = failure as? HTTPRequestError {
                 #expect(error?.message.contains(failure.message) == true)

@@ -315,7 +315,7 @@ struct ClientEventTests {
     @Test("Where nobody is named, it is of the only channel that has sent any lately")
     func recent() {
         var client = subscribed("private-a", "private-b")
-        #expect(client.received(rejected()) == ["report clientEventRejected 4301"])
+        #expect(client.received(rejected()) == ["report serverError 4301"])
         client.trigger("client-1", on: "private-a")
         #expect(
             client.received(rejected()) == [
@@ -344,13 +344,24 @@ struct ClientEventTests {
         #expect(client.received(rejected()).words.contains { $0.hasPrefix("deliver") } == false)
     }
 
+    @Test("An error 4301 is none about a client event where none was sent lately, unless it says so")
+    func noneSent() {
+        var client = subscribed("private-a", "private-b")
+        client.trigger("client-1", on: "private-a")
+        client.advance(by: .milliseconds(9_999))
+        #expect(client.received(rejected()).words.first == "report clientEventRejected 4301 of private-a")
+        client.advance(by: .milliseconds(1))
+        #expect(client.received(rejected()) == ["report serverError 4301"])
+        #expect(client.received(rejected("Client event rejected")).words.first?.contains("clientEventRejected") == true)
+    }
+
     @Test("A rejection fails no subscription that is pending, and no sign-in")
     func nothingElse() {
         var client = CoreClient.connected()
         client.signIn()
         client.authorized(nil)
         client.subscribe("a")
-        #expect(client.received(rejected()) == ["report clientEventRejected 4301"])
+        #expect(client.received(rejected()).told == ["report serverError 4301"])
         #expect(client.phase(of: "a") == "subscribing")
         #expect(client.machine.signIn.isAwaitingServer)
     }

@@ -1,6 +1,7 @@
 import Foundation
 import PusherClient
 import PusherProtocol
+import TestSupport
 import Testing
 
 @Suite("Encrypted channels")
@@ -44,23 +45,61 @@ struct EncryptedChannelTests {
         #expect(!String(describing: client.machine).contains(TestKey.first.base64))
     }
 
-    @Test(
-        "An authorization without a usable key is an error of the subscription, which does not repeat it",
-        arguments: [
-            nil, "", "c2VjcmV0", "not base64 secret!", Data(repeating: 1, count: 31).base64EncodedString(),
-            Data(repeating: 1, count: 33).base64EncodedString(), String(repeating: "A", count: 10_000),
-        ]
-    )
-    func unusableKey(secret: String?) {
+    @Test("An authorization without a key is an error of the subscription")
+    func missingKey() {
         var client = CoreClient.connected()
         client.subscribe(name)
-        let authorization = Authorization(auth: "key:1.1/\(name)", sharedSecret: secret)
-        let transcript = client.authorized(name, .success(authorization))
+        let transcript = client.authorized(name, .success(Authorization(auth: "key:1.1/\(name)")))
         #expect(transcript.told == ["failed private-encrypted-a invalidAuthorization"])
         #expect(transcript.wire == [])
-        guard case .subscriptionFailed(_, let error, let event)? = transcript.effects.last, let secret, !secret.isEmpty
-        else { return }
-        #expect(!"\(error) \(event)".contains(secret))
+    }
+
+    /// Those that are not the base64 of 32 bytes.
+    private static let unusableSecrets: [LongText] = [
+        "", "c2VjcmV0", "not base64 secret!", LongText(Data(repeating: 1, count: 31).base64EncodedString()),
+        LongText(Data(repeating: 1, count: 33).base64EncodedString()), LongText(repeating: "A", count: 10_000),
+    ]
+
+    @Test(
+        "With an unusable key the channel is subscribed; the first event asks for another",
+        arguments: unusableSecrets
+    )
+    func unusableKey(secret: LongText) throws {
+        let secret = secret.text
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        let transcript = client.authorized(name, .success(Authorization(auth: "key:1.1/\(name)", sharedSecret: secret)))
+        #expect(transcript.told == ["report invalidAuthorization of private-encrypted-a"])
+        #expect(transcript.wire == ["send 1 subscribe private-encrypted-a"])
+        if !secret.isEmpty { #expect(transcript.effects.allSatisfy { !"\($0)".contains(secret) }) }
+        client.received(.success(name))
+        #expect(try client.received(event("e1")).authorizations == ["authorize private-encrypted-a for 1.1"])
+        #expect(try client.received(event("e2")) == [])
+        #expect(
+            client.authorized(name).told == ["deliver private-encrypted-a e1", "deliver private-encrypted-a e2"]
+        )
+    }
+
+    @Test("With an unusable key, what waits from before a loss is read once the channel is subscribed")
+    func unusableKeyAfterLoss() throws {
+        var client = subscribed()
+        for name in ["e1", "e2"] { _ = try client.received(event(name, .second)) }
+        client.closed()
+        client.connect()
+        client.establish()
+        let bad = Authorization(auth: "key:2.1/\(name)", sharedSecret: "c2VjcmV0")
+        let transcript = client.authorized(name, .success(bad))
+        // The first has asked for a key already, before the loss.
+        #expect(
+            transcript.told == [
+                "report invalidAuthorization of private-encrypted-a",
+                "unreadable private-encrypted-a e1 decryptionFailed",
+            ]
+        )
+        #expect(transcript.wire == ["send 2 subscribe private-encrypted-a"])
+        #expect(client.received(.success(name)).authorizations == ["authorize private-encrypted-a for 2.1"])
+        let good = Authorization(auth: "key:2.1/\(name)", sharedSecret: TestKey.second.base64)
+        #expect(client.authorized(name, .success(good)).told == ["deliver private-encrypted-a e2"])
     }
 
     @Test("Events of the protocol, and those of other channels, are not encrypted")

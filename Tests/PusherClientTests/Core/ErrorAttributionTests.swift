@@ -76,12 +76,11 @@ struct ErrorAttributionTests {
         var client = client(pending: ["a"], subscribed: ["b", "c"])
         let words = code.map { " \($0)" } ?? ""
         let refused = code == nil || code == 4009
-        let report = code == 4301 ? "clientEventRejected" : "serverError"
         #expect(
             client.received(.error(code, "no")).told
                 == (refused
                     ? ["report serverError\(words) of a", "failed a subscriptionRefused\(words)"]
-                    : ["report \(report)\(words)"])
+                    : ["report serverError\(words)"])
         )
     }
 

@@ -1,10 +1,12 @@
 import PusherClient
 import PusherProtocol
+import TestSupport
 import Testing
 
 @Suite("Presence")
 struct PresenceTests {
     private let name = "presence-a"
+    private static let nested = String(repeating: "[", count: 1_000) + String(repeating: "]", count: 1_000)
 
     private func subscribed(_ ids: String...) -> CoreClient { .subscribed(name, .members(name, ids)) }
 
@@ -62,16 +64,15 @@ struct PresenceTests {
         arguments: [
             "{}", "", "x", #"{"presence":null}"#, #"{"presence":[]}"#, #"{"presence":{}}"#,
             #"{"presence":{"count":1}}"#,
-            #"{"presence":{"hash":{"a":"# + String(repeating: "[", count: 1_000)
-                + String(repeating: "]", count: 1_000) + "}}}",
-        ]
+            #"{"presence":{"hash":{"a":\#(Self.nested)}}}"#,
+        ] as [LongText]
     )
-    func unusable(data: String) {
+    func unusable(data: LongText) {
         var client = CoreClient.connected()
         client.subscribe(name)
         client.authorized(name)
         var envelope = Envelope.success(name)
-        envelope.data = .string(data)
+        envelope.data = .string(data.text)
         #expect(
             client.received(envelope).told == [
                 "report malformedMessage of presence-a", "members presence-a ", "subscribed presence-a",
@@ -123,14 +124,13 @@ struct PresenceTests {
         [
             "", "{}", "[]", "null", "3", "x", #"{"user_info":{}}"#, #"{"user_id":null}"#, #"{"user_id":""}"#,
             #"{"user_id":{}}"#, #"{"user_id":[1]}"#, #"{"user_id":true}"#,
-            String(repeating: "[", count: 100_000),
-            #"{"user_id":"2","user_info":"# + String(repeating: "[", count: 1_000)
-                + String(repeating: "]", count: 1_000) + "}",
-        ]
+            LongText(repeating: "[", count: 100_000),
+            #"{"user_id":"2","user_info":\#(Self.nested)}"#,
+        ] as [LongText]
     )
-    func malformed(event: String, data: String) {
+    func malformed(event: String, data: LongText) {
         var client = subscribed("1")
-        for payload in [Envelope.Payload.string(data), .json(data), .none] {
+        for payload in [Envelope.Payload.string(data.text), .json(data.text), .none] {
             let envelope = Envelope(event: event, channel: name, data: payload)
             #expect(client.received(envelope) == ["report malformedMessage of presence-a"])
         }

@@ -113,6 +113,17 @@ struct ReconnectTests {
         #expect(client.closed().changes.last?.hasPrefix("ask") == (limit > 0))
     }
 
+    @Test("connect() during a wait, or while the policy is being asked, counts as the attempt that it replaces")
+    func connectCountsAsAttempt() {
+        var client = CoreClient.connected { $0.maximumRetries = 2 }
+        #expect(client.closed().changes.last == "ask retry 0")
+        client.decide(.seconds(60))
+        #expect(client.connect().wire == ["open 2"])
+        #expect(client.closed().changes.last == "ask retry 1")
+        #expect(client.connect().wire == ["open 3"])
+        #expect(client.closed().changes.last == "status disconnected retriesExhausted")
+    }
+
     @Test("The count starts anew only after a connection that held", arguments: [(9_999, 2), (10_000, 0), (60_000, 0)])
     func resetAfterHolding(milliseconds: Int, count: Int) {
         var client = CoreClient()
@@ -246,8 +257,8 @@ struct ReconnectTests {
     func suspendedWhileWaiting() {
         var client = CoreClient.connected()
         client.closed()
-        client.decide(.seconds(60))
-        client.suspend(for: .seconds(59))
+        client.decide(.seconds(30))
+        client.suspend(for: .seconds(29))
         #expect(client.subscribe("orders").wire == [])
         client.suspend(for: .seconds(1))
         #expect(client.unsubscribe("orders").wire == ["open 2"])

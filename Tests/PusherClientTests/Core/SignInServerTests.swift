@@ -132,7 +132,7 @@ struct SignInServerTests {
     func ownChannelRefusedNamelessly() {
         var client = signedIn()
         let refusal = Envelope.error(4009, "Connection is unauthorized")
-        #expect(client.received(refusal) == ["stop ownChannel", "report serverError 4009"])
+        #expect(client.received(refusal) == ["report serverError 4009", "stop ownChannel"])
         client.signIn()
         #expect(client.received(.error(nil, "Sign in refused")) == ["report serverError"])
         client.subscribe("a")
@@ -163,6 +163,57 @@ struct SignInServerTests {
         #expect(client.machine.signIn.awaitedOwnChannel != nil)
     }
 
+    // MARK: Waiting for the own channel
+
+    enum OwnChannelEnd: CaseIterable { case subscribed, refused, refusedNamelessly, existing, unanswered }
+
+    @Test(
+        "signedIn() waits until the server has answered the subscription to the user's own channel, or its time is over",
+        arguments: OwnChannelEnd.allCases
+    )
+    func ownChannelAwaited(end: OwnChannelEnd) {
+        var client = signingIn()
+        client.awaitSignIn()
+        let signedIn = client.received(.signedIn("u"))
+        #expect(signedIn.told == ["signed in u"])
+        #expect(signedIn.outcomes == [])
+        // Whoever asks meanwhile waits too.
+        #expect(client.awaitSignIn() == [])
+        #expect(client.advance(by: .milliseconds(9_999)).outcomes == [])
+        let transcript =
+            switch end {
+            case .subscribed: client.received(.success("#server-to-user-u"))
+            case .refused: client.received(.refusal("#server-to-user-u"))
+            case .refusedNamelessly: client.received(.error(4009, "Connection is unauthorized"))
+            case .existing: client.received(.error(nil, "Existing subscription to channel #server-to-user-u"))
+            case .unanswered: client.advance(by: .milliseconds(1))
+            }
+        #expect(transcript.outcomes == ["resume 1 done", "resume 2 done"])
+        #expect(client.machine.signIn.user?.id == "u")
+    }
+
+    @Test("signedIn() that waits for the own channel goes on waiting over a loss, and ends with signOut()")
+    func ownChannelAwaitedOverLoss() {
+        var client = signingIn()
+        client.awaitSignIn()
+        client.received(.signedIn("u"))
+        #expect(client.closed().outcomes == [])
+        client.connect()
+        client.establish()
+        client.authorized(nil)
+        #expect(client.received(.signedIn("u")).outcomes == [])
+        #expect(client.signOut().outcomes == ["resume 1 failed signInFailed"])
+        #expect(client.received(.success("#server-to-user-u")).outcomes == [])
+    }
+
+    @Test("signedIn() asks for an own channel that was refused again, and waits for the answer")
+    func ownChannelAskedForAgain() {
+        var client = signedIn()
+        client.received(.refusal("#server-to-user-u"))
+        #expect(client.awaitSignIn() == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u"])
+        #expect(client.received(.refusal("#server-to-user-u")).outcomes == ["resume 1 done"])
+    }
+
     // MARK: Refusals
 
     @Test(
@@ -173,10 +224,9 @@ struct SignInServerTests {
         var client = signingIn()
         let words = code.map { " \($0)" } ?? ""
         let isRefusal = code == nil || code == 4009
-        let report = code == 4301 ? "clientEventRejected" : "serverError"
         #expect(
             client.received(.error(code, "bad")).told
-                == (isRefusal ? ["sign-in signInFailed\(words)"] : ["report \(report)\(words)"])
+                == (isRefusal ? ["sign-in signInFailed\(words)"] : ["report serverError\(words)"])
         )
         #expect(client.machine.signIn.isAwaitingServer == !isRefusal)
     }

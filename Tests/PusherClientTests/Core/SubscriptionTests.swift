@@ -74,6 +74,50 @@ struct SubscriptionTests {
         #expect(client.received(.message("a")) == ["deliver a message"])
     }
 
+    @Test("A reinstated channel has no leases from before: the end of its last lease unsubscribes it")
+    func reinstateWithoutLeases() {
+        var client = CoreClient.connected()
+        let first = client.lease("a")
+        client.unsubscribe("a")
+        let second = client.lease("a")
+        client.received(.success("a"))
+        #expect(client.endLease("a", first) == [])
+        #expect(client.endLease("a", second) == ["retired a", "send 1 unsubscribe a"])
+    }
+
+    @Test("A reinstated channel is not held by a call to subscribe from before: the end of its lease unsubscribes it")
+    func reinstateWithoutHold() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.unsubscribe("a")
+        let lease = client.lease("a")
+        client.received(.success("a"))
+        #expect(client.endLease("a", lease) == ["retired a", "send 1 unsubscribe a"])
+    }
+
+    @Test("A reinstated channel has no subscription count until the server sends one")
+    func reinstateWithoutCount() {
+        var client = CoreClient.connected()
+        client.subscribe("a")
+        client.received(.subscriptionCount("a", #"{"subscription_count":3}"#))
+        client.unsubscribe("a")
+        client.subscribe("a")
+        #expect(client.machine.subscriptions["a"]?.subscriptionCount == nil)
+    }
+
+    @Test("A reinstated channel does not use an own authorization from before")
+    func reinstateWithoutOwnAuthorization() {
+        let name = "private-a"
+        var client = CoreClient.connected()
+        client.subscribe(name)
+        client.authorized(name)
+        client.subscribe(name, auth: .good(AuthorizationQuestion(.channel(name), socketID: "1.1")))
+        client.unsubscribe(name)
+        client.subscribe(name)
+        // A refusal would have it try the own authorization, if it had one.
+        #expect(client.received(.refusal(name)).acts == ["failed \(name) subscriptionRefused 401"])
+    }
+
     @Test("A success for a channel that nobody wants is answered with an unsubscribe")
     func unwantedSuccess() {
         var client = CoreClient.connected()
@@ -189,23 +233,22 @@ struct SubscriptionTests {
 
     @Test("The subscription count is kept, also where it is nought, and nonsense is reported")
     func subscriptionCount() {
-        func count(_ data: String, _ channel: String? = "a") -> Envelope {
-            Envelope(event: EventName.subscriptionCountInternal, channel: channel, data: .string(data))
-        }
         var client = CoreClient.connected()
         client.subscribe("a")
         client.received(.success("a"))
         for number in [3, 0] {
-            #expect(client.received(count(#"{"subscription_count":\#(number)}"#)) == ["count a \(number)"])
+            #expect(
+                client.received(.subscriptionCount("a", #"{"subscription_count":\#(number)}"#)) == ["count a \(number)"]
+            )
             #expect(client.machine.subscriptions["a"]?.subscriptionCount == number)
         }
         for data in [
             "", "{}", #"{"subscription_count":-1}"#, #"{"subscription_count":"x"}"#, #"{"subscription_count":1e99}"#,
         ] {
-            #expect(client.received(count(data)) == ["report malformedMessage of a"])
+            #expect(client.received(.subscriptionCount("a", data)) == ["report malformedMessage of a"])
         }
-        #expect(client.received(count(#"{"subscription_count":3}"#, "stranger")) == [])
-        #expect(client.received(count(#"{"subscription_count":3}"#, nil)) == [])
+        #expect(client.received(.subscriptionCount("stranger", #"{"subscription_count":3}"#)) == [])
+        #expect(client.received(.subscriptionCount(nil, #"{"subscription_count":3}"#)) == [])
     }
 
     @Test("Events reach the handlers of all events, and those of a channel that is wanted")

@@ -85,7 +85,7 @@ struct KilledServerTests {
         arguments: [["--port", "70000"], ["--dialect", "latin"], ["--key", ""]]
     )
     func wrongArguments(arguments: [String]) async throws {
-        let process = try ChildProcess("pusher", ["serve"] + arguments)
+        let process = try ChildProcess("pusher", ["serve"] + arguments, showsErrors: true)
         #expect(await process.end() == 64)
     }
 }

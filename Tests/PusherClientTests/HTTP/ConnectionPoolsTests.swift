@@ -39,8 +39,8 @@ struct ConnectionPoolsTests {
         #expect(pools.all.isEmpty)
     }
 
-    @Test("redirects to ever new hosts do not make what a pool keeps grow")
-    func redirects() {
+    @Test("requests to ever new hosts do not make what a pool keeps grow")
+    func newHosts() {
         var pools = Pools()
         var ended: [Pool] = []
         for number in 0..<100 {

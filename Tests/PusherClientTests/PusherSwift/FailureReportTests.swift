@@ -39,7 +39,7 @@ struct FailureReportTests {
         Cause(method: .authorizer(authorizer: NoAnswer()), words: "the authorizer gave nil"),
         Cause(method: .endpoint(authEndpoint: "no URL"), words: "no URL"),
         Cause(method: endpoint, fault: .status(403, body: "no entry"), words: "403"),
-        Cause(method: endpoint, fault: .body("<html>"), words: "is no JSON"),
+        Cause(method: endpoint, fault: .body("<html>"), words: "is an HTML page"),
         Cause(method: endpoint, fault: .body("{}"), words: #"has no "auth""#),
         Cause(method: bare, channel: "presence-room", words: "channel_data"),
         Cause(method: bare, channel: "private-encrypted-orders", words: "shared_secret"),

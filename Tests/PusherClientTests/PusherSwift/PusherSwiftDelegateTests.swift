@@ -10,10 +10,14 @@ struct PusherSwiftDelegateTests {
     private final class Observer: PusherDelegate {
         let changes = Log<String>()
         let lines = Log<String>()
+        /// Changes and errors.
+        let calls = Log<String>()
 
         func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
             changes.append("\(old.stringValue()) → \(new.stringValue())")
+            calls.append(new.stringValue())
         }
+        func receivedError(error: PusherError) { calls.append("error \(error.code ?? 0)") }
         func debugLog(message: String) { lines.append(message) }
     }
 
@@ -44,12 +48,13 @@ struct PusherSwiftDelegateTests {
         )
     }
 
-    @Test("after a close with 4009 the client is disconnected, and stays so")
+    @Test("after a close with 4009 the client is disconnected, and stays so; the delegate hears of the close first")
     func refused() async throws {
         let (_, observer) = await connected()
         world.server.closeConnections(code: 4009)
         await world.advance(by: .seconds(3_600))
         #expect(observer.changes.elements == Self.connecting + ["connected → disconnected"])
+        #expect(observer.calls.elements == ["connecting", "connected", "error 4009", "disconnected"])
     }
 
     @Test("after a close with 4200 the client connects again at once, unless autoReconnect is false")

@@ -165,10 +165,25 @@ struct PusherSwiftEncryptionTests {
     }
 
     @Test(
-        "before there is a key, what is encrypted and what is not waits for one, and is lost where none comes",
+        "without a usable key, what is encrypted and what is not asks for one, and is told as lost if it does not help",
+        arguments: [(event, true), (#"{"message":"hello"}"#, false)]
+    )
+    func withoutKey(data: String, isReadable: Bool) async throws {
+        // 33 bytes.
+        let keyring = Keyring(server: world.server, keys: [String(repeating: "0", count: 44), Self.key])
+        let channel = try await subscribe(Self.name, .authorizer(authorizer: keyring))
+        #expect(channel.subscribed && keyring.asked.count == 1)
+        await send(data)
+        #expect(keyring.asked.count == 2)
+        #expect(decrypted.elements == (isReadable ? [#"{"message":"hello world"}"#] : []))
+        #expect(delegate.undecryptable.elements == (isReadable ? [] : ["\(Self.name) my-event"]))
+    }
+
+    @Test(
+        "before the first key has come, what is encrypted and what is not waits for it, and is lost if none comes",
         arguments: [event, #"{"message":"hello"}"#]
     )
-    func withoutKey(data: String) throws {
+    func beforeKey(data: String) throws {
         var client = CoreClient.connected()
         client.subscribe(Self.name)
         let event = Envelope(event: "my-event", channel: Self.name, data: .string(data))

@@ -93,6 +93,33 @@ struct RemainingMembersTests {
         await #expect(throws: SubscriptionError.self) { try await world.complete { try await detached.subscribed() } }
     }
 
+    @Test("a channel that was not made by subscribing keeps what is bound to it, and calls it for events handed to it")
+    @available(*, deprecated)
+    func detachedBinding() async throws {
+        let pusher = try await world.makeConnectedClient()
+        let detached = PusherChannel(name: "orders", connection: pusher.connection)
+        #expect(detached.eventHandlers.isEmpty)
+        let called = Log<String>()
+        let id = detached.bind(eventName: "created") { called.append("1 \($0.data ?? "")") }
+        detached.bind(eventName: "created") { called.append("2 \($0.data ?? "")") }
+        detached.bind(eventName: "paid") { _ in called.append("paid") }
+        #expect(detached.eventHandlers.mapValues(\.count) == ["created": 2, "paid": 1])
+        var events = pusher.subscribe("orders").events(named: "created").makeAsyncIterator()
+        await world.run()
+        try world.server.publish(event: "created", data: "x", to: "orders")
+        await world.run()
+        #expect(called.elements.isEmpty)
+        let event = try #require(await events.next())
+        detached.handleEvent(event: event)
+        await world.run()
+        #expect(called.take() == ["1 x", "2 x"])
+        detached.unbind(eventName: "created", callbackId: id)
+        detached.unbindAll(forEventName: "paid")
+        #expect(detached.eventHandlers.mapValues(\.count) == ["created": 1])
+        detached.unbindAll()
+        #expect(detached.eventHandlers.isEmpty)
+    }
+
     @Test("attempts that are counted anew begin with the first wait again")
     func reconnectAttempts() async throws {
         let pusher = try await world.makeConnectedClient(

@@ -273,3 +273,196 @@ struct ConnectingTests {
         #expect(pusher.connection.connectionState == .disconnected)
     }
 }
+
+@Suite("withConnection(), when the connection ends for good", .timeLimit(.minutes(5)))
+struct EndOfConnectionTests {
+    let world = VirtualWorld()
+
+    /// Begins, and comes back when the body is at its work.
+    private func begin<Value: Sendable>(
+        _ options: PusherClientOptions = .virtual(),
+        _ body: @escaping @Sendable (Pusher) async throws -> Value
+    ) async -> (Pusher, Task<Value, any Error>) {
+        let pusher = world.makeClient(options)
+        let hasBegun = Log<Void>()
+        let work = Task {
+            try await pusher.withConnection { _ in
+                hasBegun.append(())
+                return try await body(pusher)
+            }
+        }
+        await world.runUntil { hasBegun.count == 1 }
+        return (pusher, work)
+    }
+
+    private static let iterate: @Sendable (Pusher) async throws -> Void = { pusher in
+        for await _ in pusher.events {}
+    }
+
+    private func error<Value: Sendable>(of work: Task<Value, any Error>) async -> (any Error)? {
+        await #expect(throws: (any Error).self) { try await world.complete { try await work.value } }
+    }
+
+    @Test("a loop over events ends, and the server's refusal is thrown", arguments: [4001, 4009, 4303])
+    func refused(code: Int) async throws {
+        let (pusher, work) = await begin(.virtual(), Self.iterate)
+        world.server.closeConnections(code: code, reason: "no")
+        let error = await error(of: work) as? PusherClientError
+        #expect(error?.code == .connectionRefused)
+        #expect(error?.serverCode == code)
+        #expect(pusher.connection.connectionState == .disconnected)
+        #expect(try await world.leftovers(of: pusher) == .none)
+        #expect(pusher.engine.read { $0.waiters.isEmpty })
+    }
+
+    @Test("a user whose connections are terminated is told so")
+    func terminated() async throws {
+        let (pusher, work) = await begin(.virtual(user: "ada"), Self.iterate)
+        try await world.complete { try await pusher.signedIn() }
+        world.server.terminateConnections(ofUser: "ada")
+        let error = await error(of: work) as? PusherClientError
+        #expect(error?.serverCode == 4009)
+    }
+
+    @Test("where no attempt is made any more, why is thrown", arguments: [true, false])
+    func givenUp(reconnects: Bool) async throws {
+        let options = PusherClientOptions.virtual(
+            autoReconnect: reconnects,
+            retryPolicy: .delays([.seconds(1)], repeatsLast: false)
+        )
+        let (_, work) = await begin(options, Self.iterate)
+        world.server.failConnections(with: .refused(status: 503))
+        world.server.dropConnections()
+        await world.run()
+        await world.advance(by: .seconds(1))
+        let error = await error(of: work) as? PusherClientError
+        #expect(error?.code == (reconnects ? .retriesExhausted : .connectionClosed))
+    }
+
+    @Test("over a loss that the client recovers from, the work goes on")
+    func lossIsRecovered() async throws {
+        let (pusher, work) = await begin { pusher in
+            for await event in pusher.events where event.eventName == "last" { return event.data }
+            return nil
+        }
+        world.server.dropConnections()
+        await world.run()
+        await world.advance(by: .seconds(1))
+        await world.runUntil { pusher.connection.connectionState == .connected }
+        world.server.sendEvent("last", data: "7")
+        #expect(try await world.complete { try await work.value } == "7")
+    }
+
+    @Test(
+        "the connection's error is thrown, and not the one with which the work takes its cancellation",
+        arguments: 0..<3
+    )
+    func cancelledWork(answer: Int) async throws {
+        struct Failure: Error {}
+        let (_, work) = await begin { _ in
+            do {
+                try await Task.sleep(for: .seconds(3_600))
+            } catch {
+                switch answer {
+                case 0: throw error
+                case 1: throw Failure()
+                default: break
+                }
+            }
+            return answer
+        }
+        world.server.closeConnections(code: 4001)
+        #expect((await error(of: work) as? PusherClientError)?.serverCode == 4001)
+    }
+
+    @Test("work that ignores its cancellation is waited for")
+    func stubbornWork() async throws {
+        let mayEnd = FirstAnswer<Void>()
+        let ended = Log<Bool>()
+        let (pusher, work) = await begin { _ in
+            // A task of its own does not hear of the cancellation.
+            await Task { _ = await mayEnd.value() }.value
+            ended.append(Task.isCancelled)
+        }
+        world.server.closeConnections(code: 4001)
+        await world.runUntil { if case .refused = pusher.connection.status { true } else { false } }
+        await world.run()
+        #expect(ended.count == 0)
+        mayEnd.give(())
+        #expect((await error(of: work) as? PusherClientError)?.serverCode == 4001)
+        #expect(ended.elements == [true])
+    }
+
+    @Test("where the caller is cancelled, the outcome of the work counts")
+    func cancelledCaller() async throws {
+        let (pusher, work) = await begin { _ in try await Task.sleep(for: .seconds(3_600)) }
+        work.cancel()
+        #expect(await error(of: work) is CancellationError)
+        #expect(pusher.connection.connectionState == .disconnected)
+    }
+
+    @Test("disconnect() ends the work, whose value counts, and whose cancellation is told as what it is")
+    func disconnected() async throws {
+        let (iterating, first) = await begin { pusher in
+            for await _ in pusher.events {}
+            return 7
+        }
+        iterating.disconnect()
+        #expect(try await world.complete { try await first.value } == 7)
+        let (sleeping, second) = await begin { _ in try await Task.sleep(for: .seconds(3_600)) }
+        sleeping.disconnect()
+        #expect((await error(of: second) as? PusherClientError)?.code == .disconnected)
+        // By the work itself.
+        let (_, third) = await begin { pusher in
+            pusher.disconnect()
+            return 8
+        }
+        #expect(try await world.complete { try await third.value } == 8)
+    }
+
+    @Test("a new connection that is asked for meanwhile leaves the work alone")
+    func reconnectNow() async throws {
+        let (pusher, work) = await begin { pusher in
+            for await event in pusher.events where event.eventName == "last" { return event.data }
+            return nil
+        }
+        pusher.reconnectNow()
+        await world.run()
+        pusher.disconnect()
+        pusher.connect()
+        await world.run()
+        try #require(pusher.connection.connectionState == .connected)
+        world.server.sendEvent("last", data: "7")
+        #expect(try await world.complete { try await work.value } == "7")
+    }
+
+    @Test("a server that refuses the client at once runs no work")
+    func refusedBefore() async throws {
+        let pusher = world.makeClient(key: "unknown")
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete {
+                try await pusher.withConnection { _ in _ = Issue.record("the work runs") }
+            }
+        }
+        #expect(error?.serverCode == 4001)
+    }
+
+    @Test("the work runs on the caller's actor, and may use its state")
+    @MainActor
+    func isolation() async throws {
+        final class Counter { var count = 0 }
+        try await PusherTestServer.withServer { server in
+            let pusher = Pusher(
+                key: server.options.application.key,
+                options: PusherClientOptions(host: .host(server.host), port: server.port, useTLS: false, logger: .quiet)
+            )
+            let counter = Counter()
+            let same = try await pusher.withConnection { socketID in
+                MainActor.assertIsolated()
+                counter.count += socketID.isEmpty ? 0 : 1
+                return counter
+            }
+            #expect(same.count == 1)
+        }
+    }
+}

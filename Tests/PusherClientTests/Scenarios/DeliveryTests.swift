@@ -1,4 +1,5 @@
 import Dispatch
+import Logging
 import PusherTestServer
 import Testing
 
@@ -122,6 +123,29 @@ struct DeliveryTests {
         await world.run()
         var reported = errors.makeAsyncIterator()
         for _ in 1...4 { #expect(await reported.next()?.code == .undecodableData) }
+    }
+
+    @Test(
+        "data that does not fit is a warning in the log: the first of each event, then one a minute with their number"
+    )
+    func typedInTheLog() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
+        let channel = pusher.subscribe("orders")
+        for name in ["created", "changed"] { channel.bind(eventName: name, as: Order.self) { _ in } }
+        await world.runUntil { channel.subscribed }
+        for _ in 1...5 { try world.server.publish(event: "created", data: "{}", to: "orders") }
+        try world.server.publish(event: "changed", data: "{}", to: "orders")
+        await world.run()
+        #expect(lines.messages.count == 2)
+        #expect(lines.messages.first?.contains("the data of created cannot be decoded as Order") == true)
+        #expect(lines.messages.first?.contains("orders") == true)
+        #expect(lines.messages.last?.contains("changed") == true)
+        await world.advance(by: .seconds(60))
+        try world.server.publish(event: "created", data: "{}", to: "orders")
+        await world.run()
+        #expect(lines.messages.count == 3)
+        #expect(lines.messages.last?.contains(#""pusher.omitted": 4"#) == true)
     }
 
     @Test("events of a channel that was unsubscribed, or never subscribed, reach nobody")

@@ -22,7 +22,8 @@ struct DialectTests {
     func life(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let delegate = RecordingDelegate()
-        let pusher = try await world.makeConnectedClient()
+        // Within poxa's idle limit.
+        let pusher = try await world.makeConnectedClient(.virtual(activityTimeout: 110))
         pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         let received = Log<String>()

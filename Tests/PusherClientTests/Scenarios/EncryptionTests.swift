@@ -1,3 +1,4 @@
+import Logging
 import PusherTestServer
 import Testing
 
@@ -77,20 +78,64 @@ struct EncryptionTests {
         #expect(world.server.authorizationRequests.count == 2)
     }
 
-    @Test(
-        "a shared secret that cannot be used is an error of the subscription, which does not show it",
-        arguments: [nil, "", "c2hvcnQ=", "not base64 at all", String(repeating: "A", count: 4_000)]
-    )
-    func unusableSecret(secret: String?) async throws {
-        let method = AuthMethod.authorizer { _ in PusherAuth(auth: "app-key:0", sharedSecret: secret) }
+    @Test("an event that is not encrypted is called so, and many of them are one warning in the log")
+    func notEncrypted() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
+        let channel = pusher.subscribe("private-encrypted-orders")
+        await world.runUntil { channel.subscribed }
+        var errors = pusher.errors.makeAsyncIterator()
+        for data in [#"{"id":7}"#, "hello", "[]"] {
+            world.server.sendEvent("created", data: data, channel: channel.name)
+        }
+        await world.run()
+        for _ in 1...3 {
+            let error = await errors.next()
+            #expect(error?.message.contains("created cannot be decrypted: it is not encrypted") == true)
+        }
+        #expect(lines.messages.count == 1)
+        #expect(lines.messages.first?.contains("it is not encrypted") == true)
+        #expect(world.server.authorizationRequests.count == 1)
+    }
+
+    @Test("an authorization without a shared secret is an error of the subscription")
+    func missingSecret() async throws {
+        let method = AuthMethod.authorizer { _ in PusherAuth(auth: "app-key:0") }
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: method))
         let channel = pusher.subscribe("private-encrypted-orders")
         let error = await #expect(throws: SubscriptionError.self) {
             try await world.complete { try await channel.subscribed() }
         }
         #expect(error?.kind == .invalidAuthorization)
-        if let secret, !secret.isEmpty { #expect(error?.description.contains(secret) == false) }
         #expect(!world.server.receivedMessages().contains { $0.contains("pusher:subscribe") })
+    }
+
+    @Test(
+        "an unusable shared secret is reported and not shown, and the first event asks for another",
+        arguments: ["", "c2hvcnQ=", "not base64 at all", String(repeating: "0", count: 44)]
+    )
+    func unusableSecret(secret: String) async throws {
+        let asked = Log<String>()
+        let method = AuthMethod.authorizer { [server = world.server] request in
+            asked.append(request.channelName)
+            let signed = server.authorization(forSocket: request.socketID, channel: request.channelName)
+            return PusherAuth(auth: signed.auth, sharedSecret: asked.count == 1 ? secret : signed.sharedSecret)
+        }
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: method))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let channel = pusher.subscribe("private-encrypted-orders")
+        let events = Log<String>()
+        channel.bind(eventName: "created") { events.append($0.data ?? "") }
+        await world.runUntil { channel.subscribed }
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.invalidAuthorization])
+        #expect(delegate.errors.elements.map(\.clientError.channelName) == [channel.name])
+        if !secret.isEmpty { #expect(delegate.errors.elements.allSatisfy { !$0.description.contains(secret) }) }
+        for data in ["1", "2"] { try world.server.publish(event: "created", data: data, to: channel.name) }
+        await world.runUntil { events.count == 2 }
+        #expect(events.elements == ["1", "2"])
+        #expect(asked.count == 2)
+        #expect(delegate.undecryptable.elements.isEmpty)
     }
 
     @Test("events that wait for a key come with the key of the next connection, where that one is lost")

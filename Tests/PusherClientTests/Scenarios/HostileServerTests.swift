@@ -1,5 +1,6 @@
 import Logging
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -12,16 +13,16 @@ struct HostileServerTests {
         "a frame that is no message is reported, and the next one is delivered",
         arguments: [
             "", " ", "{", "[]", "null", "17", #""text""#, "{}", #"{"event":5}"#, #"{"event":"e","data":}"#, "\u{0}",
-            String(repeating: "[", count: 100_000), #"{"event":"e"}{"event":"e"}"#,
-        ]
+            LongText(repeating: "[", count: 100_000), #"{"event":"e"}{"event":"e"}"#,
+        ] as [LongText]
     )
-    func malformed(text: String) async throws {
+    func malformed(text: LongText) async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
         pusher.delegate = delegate
         let events = Log<String>()
         pusher.bind { events.append($0.eventName) }
-        world.server.sendText(text)
+        world.server.sendText(text.text)
         world.server.sendEvent("next")
         await world.run()
         #expect(delegate.errors.elements.map(\.clientError.code) == [.malformedMessage])

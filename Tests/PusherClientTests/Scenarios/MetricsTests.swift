@@ -29,6 +29,7 @@
                 ("pusher.connection.closed", statistics.connections.closed),
                 ("pusher.ping.received", statistics.pings.received),
                 ("pusher.subscriptions.resubscribed", statistics.subscriptions.resubscribed),
+                ("pusher.subscriptions.repeated", statistics.subscriptions.repeated),
                 ("pusher.authorizations.begun", statistics.authorizations.begun),
                 ("pusher.connection.established", statistics.connections.established),
                 ("pusher.connection.refused", statistics.connections.refused),

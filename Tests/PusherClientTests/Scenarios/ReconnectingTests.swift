@@ -3,6 +3,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -65,9 +66,9 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("maxReconnectGapInSeconds is 120 as in PusherSwift, and leaves other policies their own bounds")
+    @Test("maxReconnectGapInSeconds is 30, the cap of the default policy, and leaves other policies their own bounds")
     func maximumGapDefault() {
-        #expect(world.makeClient(PusherClientOptions()).connection.maxReconnectGapInSeconds == 120)
+        #expect(world.makeClient(PusherClientOptions()).connection.maxReconnectGapInSeconds == 30)
         #expect(world.makeClient().connection.maxReconnectGapInSeconds == nil)
     }
 
@@ -112,12 +113,12 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("full jitter: the waits are the drawn share of 1, 2, 4 … 120 s")
+    @Test("full jitter: the waits are the drawn share of 1, 2, 4 … 30 s")
     func backOff() async throws {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient(.virtual(retryPolicy: .exponential), random: 0.5)
         pusher.connect()
-        for bound in [1, 2, 4, 8, 16, 32, 64, 120, 120, 120] {
+        for bound in [1, 2, 4, 8, 16, 30, 30, 30, 30, 30] {
             await world.run()
             guard case .waiting(let until, _, _) = pusher.connection.status else {
                 Issue.record("not waiting: \(pusher.connection.status)")
@@ -128,14 +129,57 @@ struct ReconnectingTests {
         }
     }
 
+    @Test("after 20 s without a server, 80 of 100 clients are back within 20 s of its return, and all within 30 s")
+    func shortOutage() async throws {
+        let clients = try await makeClientsInOutage(count: 100, of: .seconds(20))
+        await world.advance(by: .seconds(20))
+        let early = clients.count { $0.connection.connectionState == .connected }
+        #expect(early >= 80, "\(early)")
+        await world.advance(by: .seconds(10))
+        #expect(clients.allSatisfy { $0.connection.connectionState == .connected })
+    }
+
+    @Test("1,000 clients come back over half a minute, and not all at once")
+    func herd() async throws {
+        let clients = try await makeClientsInOutage(count: 1_000, of: .seconds(90))
+        var (connected, largest) = (0, 0)
+        for _ in 1...30 {
+            await world.advance(by: .seconds(1))
+            let count = clients.count { $0.connection.connectionState == .connected }
+            largest = max(largest, count - connected)
+            connected = count
+        }
+        #expect(connected == 1_000)
+        // Evenly drawn waits make it 65 in the first second, and fewer in each that follows.
+        #expect(largest < 130, "\(largest)")
+    }
+
+    /// Clients of a server that has come back this very moment. The seed of each is its number.
+    private func makeClientsInOutage(count: Int, of duration: Duration) async throws -> [Pusher] {
+        let clients = (1...count).map { seed in
+            let generator = NIOLockedValueBox(SeededGenerator(seed: UInt64(seed)))
+            return world.makeClient(.virtual(retryPolicy: .exponential)) {
+                generator.withLockedValue { Double.random(in: 0..<1, using: &$0) }
+            }
+        }
+        for client in clients { client.connect() }
+        await world.advance(by: .seconds(60))
+        try #require(clients.allSatisfy { $0.connection.connectionState == .connected })
+        world.network.failLinks(with: .unreachable)
+        world.network.cutLinks()
+        await world.advance(by: duration)
+        world.network.failLinks(with: nil)
+        return clients
+    }
+
     @Test("a server that accepts and closes at once is met by growing waits (no hot loop)")
     func acceptThenClose() async throws {
         world.server.failConnections(with: .closedAfterHandshake(code: 4200))
         let pusher = world.makeClient(.virtual(retryPolicy: .exponential))
         pusher.connect()
         await world.advance(by: .seconds(120))
-        // 0, 1, 3, 7, 15, 31, 63 s: seven attempts in two minutes.
-        #expect(world.server.records.count { $0.event == .connectionAccepted } == 7)
+        // 0, 1, 3, 7, 15, 31, 61, 91 s: eight attempts in two minutes.
+        #expect(world.server.records.count { $0.event == .connectionAccepted } == 8)
         #expect(pusher.connection.connectionState == .reconnecting)
     }
 

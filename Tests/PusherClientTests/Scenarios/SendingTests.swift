@@ -1,3 +1,4 @@
+import Logging
 import PusherTestServer
 import Testing
 
@@ -30,6 +31,28 @@ struct SendingTests {
         await world.run()
         #expect(sent == [#"{"event":"client-typing","data":{"on":true},"channel":"private-chat"}"#])
         #expect(events.elements == [#"bob {"on":true}"#])
+    }
+
+    @Test("a client event that is refused is a warning in the log, once a minute for each event")
+    func refusalInTheLog() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
+        let (news, chat) = (pusher.subscribe("news"), pusher.subscribe("private-chat"))
+        await world.runUntil { news.subscribed && chat.subscribed }
+        for _ in 1...3 {
+            news.trigger(eventName: "client-a", data: "1")
+            chat.trigger(eventName: "typing", data: "1")
+            chat.trigger(eventName: "client-b", data: [Double.nan])
+            chat.trigger(eventName: "client-c", data: String(repeating: "x", count: 20_000))
+        }
+        await world.run()
+        let reasons = ["the channel is public", "is no name of a client event", "not what JSON can hold", "bytes, and"]
+        #expect(lines.messages.count == reasons.count)
+        for (line, reason) in zip(lines.messages, reasons) { #expect(line.contains(reason)) }
+        await world.advance(by: .seconds(60))
+        news.trigger(eventName: "client-a", data: "1")
+        await world.run()
+        #expect(lines.messages.last?.contains(#""pusher.omitted": 2"#) == true)
     }
 
     @Test("the sender's id comes with the event on presence channels")

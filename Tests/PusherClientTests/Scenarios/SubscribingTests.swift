@@ -257,6 +257,46 @@ struct SubscribingTests {
         #expect(lines.messages.last?.contains("Private-orders") == true)
     }
 
+    @Test("subscribed() without connect() says in the log, after 5 s, what it waits for")
+    func subscribedWithoutConnecting() async throws {
+        let lines = LogLines()
+        let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
+        let waiting = ["orders", "news"].map { name in
+            let channel = pusher.subscribe(name)
+            return Task { try await channel.subscribed() }
+        }
+        await world.runUntil { pusher.engine.read { $0.waiters.count == 2 } }
+        await world.advance(by: .milliseconds(4_999))
+        #expect(lines.messages == [])
+        await world.advance(by: .milliseconds(1))
+        // One for all that wait.
+        #expect(lines.messages.count == 1)
+        #expect(lines.messages.first?.contains("call connect()") == true)
+        await world.advance(by: .seconds(600))
+        #expect(lines.messages.count == 1)
+        pusher.connect()
+        for task in waiting { _ = try await world.complete { try await task.value } }
+    }
+
+    @Test("subscribed() warns of nothing where a connection is made, or the wait has ended, within 5 s")
+    func subscribedInTime() async throws {
+        let lines = LogLines()
+        let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
+        let (channel, other) = (pusher.subscribe("orders"), pusher.subscribe("news"))
+        world.server.failSubscriptions(to: "orders", with: .unanswered)
+        let waiting = Task { try await channel.subscribed() }
+        let given = Task { try await other.subscribed() }
+        await world.runUntil { pusher.engine.read { $0.waiters.count == 2 } }
+        given.cancel()
+        await #expect(throws: CancellationError.self) { try await world.complete { try await given.value } }
+        await world.advance(by: .seconds(4))
+        pusher.connect()
+        await world.advance(by: .seconds(6))
+        #expect(lines.messages == [])
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await world.complete { try await waiting.value } }
+    }
+
     @Test("what a channel tells of in sequences ends with it, whenever a sequence was made")
     func endOfSequences() async throws {
         let pusher = try await world.makeConnectedClient()

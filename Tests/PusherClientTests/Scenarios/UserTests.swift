@@ -1,3 +1,4 @@
+import Logging
 import PusherTestServer
 import Testing
 
@@ -29,6 +30,38 @@ struct UserTests {
         #expect(events.elements == ["7"])
         #expect(await bills.next()?.data == "7")
         #expect(pusher.connection.channels.channels.isEmpty)
+    }
+
+    @Test("an event that is sent to the user as soon as signedIn() has returned arrives")
+    func eventAfterSignIn() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
+        var bills = pusher.user.events(named: "bill").makeAsyncIterator()
+        // The server's answers come one after the other.
+        world.server.delayMessages(by: .seconds(1))
+        let reached = Task {
+            try await pusher.signedIn()
+            return try world.server.publish(event: "bill", data: "7", toUser: "ada")
+        }
+        await world.runUntil { pusher.engine.read { $0.machine.signIn.isAwaitingServer } }
+        await world.advance(by: .seconds(1))
+        #expect(pusher.user.isSignedIn)
+        #expect(pusher.engine.read { $0.waiters.count } == 1)
+        await world.advance(by: .seconds(1))
+        #expect(try await world.complete { try await reached.value } == 1)
+        await world.advance(by: .seconds(1))
+        #expect(await bills.next()?.data == "7")
+    }
+
+    @Test("signedIn() without connect() says in the log, after 5 s, what it waits for")
+    func signedInWithoutConnecting() async throws {
+        let lines = LogLines()
+        let pusher = world.makeClient(.virtual(logger: lines.logger(.warning)))
+        let waiting = Task { try await pusher.signedIn() }
+        await world.runUntil { pusher.engine.read { !$0.waiters.isEmpty } }
+        await world.advance(by: .seconds(5))
+        #expect(lines.messages.count { $0.contains("signedIn() has waited for 5 s") } == 1)
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await world.complete { try await waiting.value } }
     }
 
     @Test("the sign-in is repeated on every connection, and waits for the first")
@@ -122,9 +155,14 @@ struct UserTests {
         options.parameters = ["user_id": "ada", "user_info": #"{"age":36}"#]
         let pusher = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))
         let channel = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+        world.server.failUserAuthentications(1, with: .delayed(.seconds(1)))
         pusher.signIn()
         pusher.connect()
-        await world.runUntil { channel.subscribed }
+        await world.runUntil { pusher.authorizing == [.user] && server.authorizationRequests.count == 1 }
+        guard case .awaitingSignIn? = channel.subscription?.phase else { return #expect(Bool(false)) }
+        await world.advance(by: .seconds(1))
+        await world.runUntil { pusher.user.isSignedIn && pusher.authorizing.isEmpty }
+        #expect(channel.subscribed)
         #expect(channel.myId == "ada")
         #expect(channel.members.map(\.userId) == ["ada"])
         let other = try await world.makeConnectedClient(.virtual(authMethod: method))
@@ -138,9 +176,12 @@ struct UserTests {
         let late = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))
         let room = late.subscribeToPresenceChannel(channelName: "presence-room")
         late.connect()
-        await world.runUntil { room.subscription.map { if case .failed = $0.phase { true } else { false } } == true }
+        await world.run()
+        await world.runUntil { late.authorizing.isEmpty }
+        guard case .failed? = room.subscription?.phase else { return #expect(Bool(false)) }
         late.signIn()
-        await world.runUntil { room.subscribed }
+        await world.runUntil { late.user.isSignedIn && late.authorizing.isEmpty }
+        #expect(room.subscribed)
     }
 
     @Test("a user whose connections are terminated is told so and not connected again")
@@ -150,5 +191,12 @@ struct UserTests {
         await world.run()
         #expect(pusher.connection.connectionState == .disconnected)
         #expect(!pusher.user.isSignedIn)
+    }
+}
+
+extension Pusher {
+    /// What authorizations are under way for.
+    fileprivate var authorizing: [AuthorizationQuestion.Subject] {
+        engine.read { $0.machine.authorizations.jobs.values.map(\.question.subject) }
     }
 }

@@ -190,6 +190,31 @@ struct AuthorizationOverSocketsTests {
     }
 }
 
+extension AuthorizationOverSocketsTests {
+    @Test("a redirect to another origin fails the subscription, and nothing is sent there", .timeLimit(.minutes(5)))
+    func redirectedElsewhere() async throws {
+        try await PusherTestServer.withServer { other in
+            try await PusherTestServer.withServer { server in
+                server.failAuthorizations(with: .redirected(status: 307, to: other.httpURL + "/pusher/auth"))
+                let pusher = Pusher(
+                    server,
+                    authMethod: .endpoint(server.httpURL + "/pusher/auth", headers: ["X-Token": "hush"])
+                )
+                let channel = pusher.subscribe("private-a")
+                try await pusher.connected()
+                let error = await #expect(throws: SubscriptionError.self) { try await channel.subscribed() }
+                let cause = error?.cause as? AuthorizationError
+                #expect(cause?.kind == .redirectRefused)
+                #expect(cause?.recovery == AuthorizationError.Recovery.none)
+                #expect(error?.message.contains("from \(server.httpURL) to \(other.httpURL)") == true)
+                #expect(server.authorizationRequests.count == 1)
+                #expect(other.authorizationRequests.isEmpty)
+                await pusher.disconnected()
+            }
+        }
+    }
+}
+
 /// What a backend does.
 private struct Backend: Sendable {
     let server: PusherTestServer

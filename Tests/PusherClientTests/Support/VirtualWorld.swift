@@ -52,12 +52,28 @@ final class VirtualWorld: Sendable {
         return pusher
     }
 
+    /// A client whose jitter is drawn.
+    func makeClient(_ options: PusherClientOptions, random: @escaping @Sendable () -> Double) -> Pusher {
+        let pusher = makeUnheldClient(options, random: random)
+        held.append(pusher)
+        return pusher
+    }
+
     /// A client that lives as long as the test holds it.
     func makeUnheldClient(
         key: String? = nil,
         _ options: PusherClientOptions = .virtual(),
         transport: (any Transport)? = nil,
         random: Double = 1
+    ) -> Pusher {
+        makeUnheldClient(key: key, options, transport: transport) { random }
+    }
+
+    private func makeUnheldClient(
+        key: String? = nil,
+        _ options: PusherClientOptions,
+        transport: (any Transport)? = nil,
+        random: @escaping @Sendable () -> Double
     ) -> Pusher {
         Pusher(
             key: key ?? server.options.application.key,
@@ -67,7 +83,7 @@ final class VirtualWorld: Sendable {
                 transport: transport ?? InMemoryTransport(server: network),
                 requester: InMemoryRequester(server: network),
                 now: { [clock] in clock.now },
-                random: { random }
+                random: random
             )
         )
     }

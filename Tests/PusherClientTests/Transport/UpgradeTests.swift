@@ -1,5 +1,6 @@
 import NIOCore
 import PusherClient
+import TestSupport
 import Testing
 
 @Suite("The upgrade to WebSocket")
@@ -107,14 +108,17 @@ struct UpgradeTests {
         #expect(try reader.read(&answer))
     }
 
-    static let wrongAnswers: [(String, String)] = [
+    static let wrongAnswers: [(LongText, String)] = [
         ("HTTP/1.1 503 Service Unavailable\r\n", "HTTP status 503 Service Unavailable"),
         ("HTTP/1.1 301\r\n", "HTTP status 301"),
         ("HTTP/1.1 200 OK\r\n", "HTTP status 200"),
         ("SSH-2.0-OpenSSH", "it is not HTTP"),
         ("\r\n", "it is not HTTP"),
+        // An alert, and the beginning of a handshake.
+        ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", "it is TLS, which the client does not use (useTLS)"),
+        ("\u{16}\u{3}\u{3}\u{0}\n", "it is TLS, which the client does not use (useTLS)"),
         ("HTTP/2.0 200 OK\r\n", "it is not HTTP"),
-        ("HTTPS/1.1 " + String(repeating: "a", count: 20_000), "it is not HTTP"),
+        ("HTTPS/1.1 \(String(repeating: "a", count: 20_000))", "it is not HTTP"),
         ("HTTP/1.1 abc\r\n", "HTTP status"),
         ("HTTP/1.1\r\n", "HTTP status"),
         ("HTTP/1.1 99999999999999999999 X\r\n", "HTTP status"),
@@ -127,13 +131,14 @@ struct UpgradeTests {
             "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: AAAA\r\n\r\n",
             "Sec-WebSocket-Accept"
         ),
-        ("HTTP/1.1 101 X\r\nA: " + String(repeating: "a", count: 20_000), "larger than 16384 bytes"),
-        ("HTTP/1.1 101 X\r\n" + String(repeating: "A: b\r\n", count: 3_000), "larger than 16384 bytes"),
-        (String(repeating: "HTTP/1.1 103 X\r\n\r\n", count: 1_000), "larger than 16384 bytes"),
+        ("HTTP/1.1 101 X\r\nA: \(String(repeating: "a", count: 20_000))", "larger than 16384 bytes"),
+        ("HTTP/1.1 101 X\r\n\(String(repeating: "A: b\r\n", count: 3_000))", "larger than 16384 bytes"),
+        (LongText(repeating: "HTTP/1.1 103 X\r\n\r\n", count: 1_000), "larger than 16384 bytes"),
     ]
 
     @Test("any other answer is refused, and the message says why", arguments: wrongAnswers)
-    func refused(answer: String, expected: String) throws {
+    func refused(answer: LongText, expected: String) throws {
+        let answer = answer.text
         for size in [answer.utf8.count, 1] {
             var reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
             var rest = Array(answer.utf8)[...]

@@ -77,8 +77,28 @@ struct WebSocketTLSTests {
         } _: { port in
             let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: true, path: "/"))
             let end = try #require(await socket.next())
-            #expect(end.error == .tlsFailed && end.message.contains("does not speak TLS"), "\(end)")
+            #expect(
+                end.error == .tlsFailed && end.message.contains("does not speak TLS on that port (useTLS)"),
+                "\(end)"
+            )
             #expect(try await socket.abort() == [])
+        }
+    }
+
+    @Test("a port with TLS, and a client without: the error names useTLS only if the server has answered with TLS")
+    func onlyTLS() async throws {
+        let alert: [UInt8] = [0x15, 3, 3, 0, 2, 2, 10]
+        for answer in [alert, []] {
+            try await withScriptedServer { peer in
+                _ = await peer.readUpgrade()
+                if !answer.isEmpty { try await peer.write(answer) }
+            } _: { port in
+                let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: false, path: "/"))
+                let end = try #require(await socket.next())
+                #expect(end.error == .upgradeFailed)
+                #expect(end.message.contains("useTLS") != answer.isEmpty, "\(end)")
+                #expect(try await socket.abort() == [])
+            }
         }
     }
 
@@ -87,7 +107,8 @@ struct WebSocketTLSTests {
         try await withScriptedServer { _ in
         } _: { port in
             let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: true, path: "/"))
-            #expect(await socket.next()?.error == .tlsFailed)
+            let end = try #require(await socket.next())
+            #expect(end.error == .tlsFailed && !end.message.contains("useTLS"), "\(end)")
             #expect(try await socket.abort() == [])
         }
     }

@@ -164,13 +164,13 @@ struct WebSocketTransportTests {
             ),
             ("220 mail.example.com ESMTP\r\n", "not HTTP"),
             ("\0\u{1}\u{2}", "not HTTP"),
-            ("HTTP/1.1 101 X\r\nX: " + String(repeating: "x", count: 1_000_000), "larger than"),
-        ]
+            ("HTTP/1.1 101 X\r\nX: \(String(repeating: "x", count: 1_000_000))", "larger than"),
+        ] as [(LongText, String)]
     )
-    func refusedUpgrade(answer: String, expected: String) async throws {
+    func refusedUpgrade(answer: LongText, expected: String) async throws {
         try await withScriptedServer { peer in
             _ = await peer.readUpgrade()
-            try await peer.write(answer)
+            try await peer.write(answer.text)
             await peer.readToEnd()
         } _: { port in
             let socket = try SocketUnderTest(port: port)

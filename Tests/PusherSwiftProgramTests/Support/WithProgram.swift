@@ -1,4 +1,5 @@
 import PusherTestServer
+import TestSupport
 
 /// Runs a server and a program against it.
 ///
@@ -8,7 +9,8 @@ func withProgram<Result>(
     options: PusherTestServer.Options = .init(),
     _ body: (PusherTestServer, Settings, Journal) async throws -> Result
 ) async throws -> Result {
-    try await PusherTestServer.withServer(options: options) { server in
+    DefaultLogger.silence()
+    return try await PusherTestServer.withServer(options: options) { server in
         try await body(server, Settings(server), Journal())
     }
 }

@@ -13,7 +13,7 @@ final class SimulatedDelegate: PusherDelegate {
     func changedConnectionState(from old: ConnectionState, to new: ConnectionState) {
         let known = state.withLockedValue { state in
             defer { state.connectionState = new }
-            if new == .connected { state.connectedCount += 1 }
+            if new == .connected { state.connectedCount += 1 } else { state.isLiedTo = false }
             return state.connectionState
         }
         if new != .connected { application.ledger.state.withLockedValue { $0.announced = [] } }
@@ -30,6 +30,17 @@ final class SimulatedDelegate: PusherDelegate {
         note(.failed, of: name)
         if let error { application.shown?.note(error) }
         application.violations.check(error != nil, "\(name) failed without a reason")
+        checkBlame(name, error?.userInfo[NSUnderlyingErrorKey] as? SubscriptionError)
+    }
+
+    /// No channel is blamed for an error that named none, if the server has it.
+    private func checkBlame(_ name: String, _ error: SubscriptionError?) {
+        guard let error, error.kind == .refused, error.serverCode == nil || error.serverCode == 4009,
+            ["no", "Connection is unauthorized"].contains(error.message),
+            let hasAtServer = state.withLockedValue({ $0.isLiedTo || !$0.falselyRefused.isEmpty ? nil : $0.hasAtServer }
+            )
+        else { return }
+        application.violations.check(!hasAtServer(name), "\(name) is blamed for another one's refusal")
     }
 
     func failedToDecryptEvent(eventName: String, channelName: String, data: String?) {

@@ -39,6 +39,12 @@ final class SimulatedApplication: Sendable {
         /// How often it was told that the client is connected, and that a channel is subscribed.
         var connectedCount = 0
         var subscribedCounts: [String: Int] = [:]
+        /// Whether the server has the client subscribed to a channel.
+        var hasAtServer: (@Sendable (String) -> Bool)?
+        /// True once the server has said on this connection what is not so.
+        var isLiedTo = false
+        /// The channels that the server refuses in the name of another one.
+        var falselyRefused: Set<String> = []
         /// Whether callbacks may call the client.
         var isReacting = true
     }
@@ -114,6 +120,16 @@ final class SimulatedApplication: Sendable {
         state.withLockedValue { state in
             state.lastID += 1
             return state.lastID
+        }
+    }
+
+    /// From now on errors may be about nothing.
+    func serverLies() { state.withLockedValue { $0.isLiedTo = true } }
+
+    /// The server refuses a channel from now on, or does not, and names another one.
+    func refuses(_ channel: String, falsely isFalse: Bool) {
+        state.withLockedValue { state in
+            if isFalse { state.falselyRefused.insert(channel) } else { state.falselyRefused.remove(channel) }
         }
     }
 

@@ -84,6 +84,8 @@ package enum Action: Hashable, Sendable {
     case publishToUser
     case forgetCache
     case announceActivityTimeout(seconds: Int?)
+    /// Connections end on which the client sends nothing for so long, with a close frame or without.
+    case limitIdleTime(seconds: Int?, closes: Bool)
     case terminateUser
 
     // MARK: Time

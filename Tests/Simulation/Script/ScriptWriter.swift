@@ -30,6 +30,14 @@ struct ScriptWriter {
         settings.authorizationsAtOnce = draw([1, 2, 16])
         settings.heldEncryptedEvents = draw([2, 1_000])
         settings.countsSubscriptions = generator.oneIn(4)
+        if generator.oneIn(5) {
+            settings.messageLimit = draw([.perSecond(3), .perSecond(10), .perMinute(20), .droppingPerSecond(6)])
+            if case .droppingPerSecond = settings.messageLimit {
+                // What was dropped for the limit has to be connected again.
+                settings.autoReconnect = true
+                settings.retryPolicy = .fixed(milliseconds: 500)
+            }
+        }
         channels = Self.channels.filter { _ in !generator.oneIn(3) }
         if channels.isEmpty { channels = ["news"] }
         for kind in Kind.allCases {
@@ -60,6 +68,7 @@ struct ScriptWriter {
         case reacting, publishing, passing
         case conditions, connectionFaults, losses, requestFaults
         case closing, errors, restarts, keys, authorizationFaults, subscriptionFaults, serverFaults, silence, pings
+        case idleLimits
         case nonsense, members, suspending
 
         /// Without these little happens at all.
@@ -176,6 +185,8 @@ extension ScriptWriter {
         case .silence:
             draw([.goSilent, .speakAgain, .speakAgain, .delayMessages(milliseconds: draw([0, 0, 500, 8_000]))])
         case .pings: draw([.ping, .webSocketPing, .announceActivityTimeout(seconds: draw([nil, 1, 10, 120]))])
+        case .idleLimits:
+            .limitIdleTime(seconds: draw([nil, 2, 3, 10, 30, 120]), closes: generator.oneIn(2))
         case .nonsense: nonsense()
         case .members:
             draw([
@@ -218,6 +229,7 @@ extension ScriptWriter {
     private mutating func subscriptionFault() -> PusherTestServer.SubscriptionFault? {
         draw([
             nil, nil, .unanswered, .error(code: nil, message: "no"), .error(code: 4009, message: "no \(channel())"),
+            .error(code: 4009, message: "no"),
             .subscriptionError(message: "no"), .subscriptionError(message: "later", status: 503),
         ])
     }

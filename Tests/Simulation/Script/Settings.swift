@@ -17,6 +17,15 @@ package struct Settings: Hashable, Sendable {
     package var authorizationsAtOnce: Int
     package var heldEncryptedEvents: Int
     package var countsSubscriptions: Bool
+    /// The server's limit on all messages of a connection; nil for none.
+    package var messageLimit: MessageLimit?
+
+    package enum MessageLimit: Hashable, Sendable {
+        case perSecond(Int)
+        case perMinute(Int)
+        /// What is beyond it ends the connection.
+        case droppingPerSecond(Int)
+    }
 
     package enum Retry: Hashable, Sendable {
         /// Exponential with full jitter.
@@ -48,7 +57,8 @@ package struct Settings: Hashable, Sendable {
         authorization: Authorization = .endpoint,
         authorizationsAtOnce: Int = 16,
         heldEncryptedEvents: Int = 1_000,
-        countsSubscriptions: Bool = false
+        countsSubscriptions: Bool = false,
+        messageLimit: MessageLimit? = nil
     ) {
         self.seed = seed
         self.dialect = dialect
@@ -61,6 +71,7 @@ package struct Settings: Hashable, Sendable {
         self.authorizationsAtOnce = authorizationsAtOnce
         self.heldEncryptedEvents = heldEncryptedEvents
         self.countsSubscriptions = countsSubscriptions
+        self.messageLimit = messageLimit
     }
 
     package static let dialects: [(name: String, dialect: PusherTestServer.Dialect)] = [

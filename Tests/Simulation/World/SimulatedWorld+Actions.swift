@@ -28,7 +28,7 @@ extension SimulatedWorld {
         case .close, .error, .dropConnections, .restart, .publish, .publishUnreadable, .rotateKey, .publishWithOldKey,
             .failAuthorizations, .failSignIns, .failSubscriptions, .failConnections, .goSilent, .speakAgain,
             .delayMessages, .ping, .webSocketPing, .say, .sayBytes, .sayBinary, .memberJoins, .memberLeaves,
-            .memberSpeaks, .publishToUser, .forgetCache, .announceActivityTimeout, .terminateUser:
+            .memberSpeaks, .publishToUser, .forgetCache, .announceActivityTimeout, .limitIdleTime, .terminateUser:
             command(action)
         case .advance(let milliseconds):
             pass(.milliseconds(milliseconds))
@@ -125,6 +125,7 @@ extension SimulatedWorld {
         switch action {
         case .close(let code): server.closeConnections(clients, code: code)
         case .error(let code, let message):
+            application.serverLies()
             server.sendError(code: code, message: message, to: clients)
         case .dropConnections: server.dropConnections(clients)
         case .restart(let refusing): restart(refusing: refusing)
@@ -144,7 +145,11 @@ extension SimulatedWorld {
         case .failAuthorizations(let fault, let count):
             server.failAuthorizations(count, with: fault)
         case .failSignIns(let fault, let count): server.failUserAuthentications(count, with: fault)
-        case .failSubscriptions(let channel, let fault): server.failSubscriptions(to: channel, with: fault)
+        case .failSubscriptions(let channel, let fault):
+            // Any other name is not that of the channel which is refused.
+            let isFalse = if case .error(_, let message) = fault { message != "no" } else { false }
+            application.refuses(channel, falsely: isFalse)
+            server.failSubscriptions(to: channel, with: fault)
         case .failConnections(let fault, let count): server.failConnections(count, with: fault)
         case .goSilent:
             // What the client says meanwhile is lost, and the connection is not.
@@ -159,7 +164,10 @@ extension SimulatedWorld {
         case .ping: server.sendPing()
         case .webSocketPing: server.sendWebSocketPing([1, 2, 3])
         case .say(let text):
-            if Self.isClaim(text) { network.current?.setInconsistent() }
+            if Self.isClaim(text) {
+                application.serverLies()
+                network.current?.setInconsistent()
+            }
             server.sendText(text, to: clients)
         case .sayBytes(let bytes): server.sendRawBytes(bytes, to: clients)
         case .sayBinary: server.sendBinary([0, 1, 2], to: clients)
@@ -179,7 +187,12 @@ extension SimulatedWorld {
                 violations.add("the server does not publish to a user: \(error)")
             }
         case .forgetCache: server.forgetCachedEvents()
-        case .announceActivityTimeout(let seconds): server.setActivityTimeout(seconds)
+        // Pings count as messages: a server that wants many of them, and takes few messages, cannot be satisfied.
+        case .announceActivityTimeout(let seconds):
+            if settings.messageLimit == nil { server.setActivityTimeout(seconds) }
+        case .limitIdleTime(let seconds, let closes):
+            guard settings.messageLimit == nil else { break }
+            server.setIdleLimit(seconds.map { .init(.seconds($0), ending: closes ? .close(code: 1000) : .drop) })
         case .terminateUser: server.terminateConnections(ofUser: "me")
         default: break
         }

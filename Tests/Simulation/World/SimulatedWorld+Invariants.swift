@@ -105,6 +105,10 @@ extension SimulatedWorld {
         let isSubscribing = machine.subscriptions.values.contains(where: \.isPending)
         violations.check(!isSubscribing || running.contains(.subscription), "subscriptions wait without a timer")
         violations.check(
+            machine.subscriptions.queuedCount == 0 || running.contains(.subscriptionPace),
+            "subscriptions wait for the server's limit without a timer"
+        )
+        violations.check(
             machine.signIn.isAwaitingServer == running.contains(.signIn),
             "the sign-in is \(machine.signIn.phase), with the timers \(running)"
         )

@@ -71,6 +71,14 @@ final class SimulatedWorld {
         options.socketIDPrefix = 7
         options.pingInterval = settings.serverPingInterval.map { .seconds($0) }
         options.sendsSubscriptionCounts = settings.countsSubscriptions
+        options.messageLimit =
+            switch settings.messageLimit {
+            case nil: nil
+            case .perSecond(let count): .init(count: count)
+            case .perMinute(let count): .init(count: count, window: .seconds(60))
+            case .droppingPerSecond(let count): .init(count: count, endsConnection: true)
+            }
+        if options.messageLimit != nil { options.dialect.idleLimit = nil }
         options.maximumRecordCount = 64
         return options
     }
@@ -94,6 +102,15 @@ final class SimulatedWorld {
             )
         )
         application.use(pusher, number: transport.client)
+        let server = server
+        // A limit drops messages that end subscriptions, too.
+        guard settings.messageLimit == nil else { return }
+        application.state.withLockedValue { state in
+            state.hasAtServer = { [weak pusher] name in
+                let own = server.server.connections.first { $0.socketID == pusher?.connection.socketId }
+                return own?.subscribedChannels.contains(name) == true
+            }
+        }
     }
 
     private func clientOptions(of client: Int) -> PusherClientOptions {

@@ -2,7 +2,9 @@
 package struct AuthorizationContext: Sendable {
     /// The app key, its case kept.
     package var key: String
-    package var requester: any HTTPRequester
+    private let requester: any HTTPRequester
+    /// Nil if no key of the server is pinned.
+    private let pinnedHost: PinnedHost?
     /// Who subscribes to presence channels, where the signatures are made here.
     package var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
     /// Of one request.
@@ -13,15 +15,32 @@ package struct AuthorizationContext: Sendable {
     package init(
         key: String,
         requester: any HTTPRequester,
+        pinnedHost: PinnedHost? = nil,
         userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)? = nil,
         timeout: Duration,
         maximumResponseSize: Int
     ) {
         self.key = key
         self.requester = requester
+        self.pinnedHost = pinnedHost
         self.userDataFetcher = userDataFetcher
         self.timeout = timeout
         self.maximumResponseSize = maximumResponseSize
+    }
+}
+
+extension AuthorizationContext {
+    /// The answer to a request of a strategy, which is refused if it goes to the host whose key is pinned.
+    func response(
+        to request: HTTPRequest,
+        for subject: AuthorizationSubject
+    ) async throws(AuthorizationError) -> HTTPResponse {
+        if let problem = pinnedHost?.problem(withRequestsTo: request.url) { throw .invalidRequest(problem, subject) }
+        do {
+            return try await requester.response(to: request)
+        } catch {
+            throw .notAnswered(error, url: request.url, subject)
+        }
     }
 }
 
@@ -62,7 +81,8 @@ extension AuthorizationError {
 
     /// For a request that brought no answer.
     static func notAnswered(_ error: any Error, url: String, _ subject: AuthorizationSubject) -> AuthorizationError {
-        let place = HTTPRequest.printable(url: url)
+        let answerer = (error as? HTTPRequestError)?.url
+        let place = HTTPRequest.printable(url: answerer, askedFor: url)
         switch error {
         case let error as AuthorizationError: return error
         case is CancellationError: return .cancelled(subject)
@@ -71,9 +91,9 @@ extension AuthorizationError {
         case let error as HTTPRequestError:
             let canHelp = error.kind == .timedOut || error.kind == .failed
             return AuthorizationError(
-                .requestFailed,
+                error.kind == .redirectRefused ? .redirectRefused : .requestFailed,
                 "\(place) gave no answer for \(subject): \(error.message)",
-                url: place,
+                url: HTTPRequest.printable(url: answerer ?? url),
                 recovery: canHelp ? .retry(after: .zero) : .none,
                 cause: error.cause
             )
@@ -81,7 +101,7 @@ extension AuthorizationError {
             return AuthorizationError(
                 .requestFailed,
                 "\(place) gave no answer for \(subject): the request failed",
-                url: place,
+                url: HTTPRequest.printable(url: url),
                 recovery: .retry(after: .zero),
                 cause: error
             )

@@ -21,12 +21,7 @@ enum BuiltRequest {
             let built = await UserCode.value { build(request, with: builder, in: context) }
             guard let built else { throw .cancelled(subject) }
             let httpRequest = try built.get()
-            let response: HTTPResponse
-            do {
-                response = try await context.requester.response(to: httpRequest)
-            } catch {
-                throw .notAnswered(error, url: httpRequest.url, subject)
-            }
+            let response = try await context.response(to: httpRequest, for: subject)
             let answer = EndpointAnswer(response: response, url: httpRequest.url, isAskedAnew: true)
             return .success(try answer.authorization(of: subject))
         } catch {

@@ -9,7 +9,7 @@ extension EndpointAnswer {
     func refusal(status: Int, body: String?, _ subject: AuthorizationSubject) -> AuthorizationError {
         var error = error(
             .refused,
-            "\(HTTPRequest.printable(url: url)) answered with status \(status) for \(subject)"
+            "\(place) answered with status \(status) for \(subject)"
                 + (Self.advice(status).map { "; \($0)" } ?? ""),
             status: status
         )

@@ -18,6 +18,9 @@ package struct EndpointAnswer {
         self.isAskedAnew = isAskedAnew
     }
 
+    /// Who answered.
+    var place: String { HTTPRequest.printable(url: response.url, askedFor: url) }
+
     package func authorization(of subject: AuthorizationSubject) throws(AuthorizationError) -> Authorization {
         try authorization(in: try object(for: subject), of: subject)
     }
@@ -73,10 +76,25 @@ package struct EndpointAnswer {
             throw invalid("is not UTF-8", subject)
         }
         guard let value = JSONValue(parsing: text) else {
-            throw invalid(body.isEmpty ? "is empty" : "is no JSON, or nested too deep", subject)
+            throw invalid(
+                body.isEmpty ? "is empty" : isHTML(text) ? Self.htmlPage : "is no JSON, or nested too deep",
+                subject
+            )
         }
         guard value.object != nil else { throw invalid("is \(value.kindName); it must be a JSON object", subject) }
         return value
+    }
+
+    private static let htmlPage = """
+        is an HTML page, where JSON is expected: likely a login page, or an error page of the backend. Does the request \
+        carry what tells the backend who asks, and is the URL right?
+        """
+
+    private func isHTML(_ text: String) -> Bool {
+        if response.headers["Content-Type"]?.lowercased().contains("html") == true { return true }
+        let start = text.utf8.drop { $0 == 0x20 || (0x09...0x0D).contains($0) }.prefix(14)
+        let beginning = String(decoding: start, as: UTF8.self).lowercased()
+        return beginning.hasPrefix("<!doctype html") || beginning.hasPrefix("<html")
     }
 
     private func authorization(
@@ -127,7 +145,7 @@ package struct EndpointAnswer {
     private func invalid(_ what: String, _ subject: AuthorizationSubject) -> AuthorizationError {
         error(
             .invalidResponse,
-            "the answer of \(HTTPRequest.printable(url: url)) for \(subject) \(what)",
+            "the answer of \(place) for \(subject) \(what)",
             status: response.status
         )
     }
@@ -149,7 +167,7 @@ package struct EndpointAnswer {
         AuthorizationError(
             kind,
             message,
-            url: HTTPRequest.printable(url: url),
+            url: HTTPRequest.printable(url: response.url ?? url),
             httpStatus: status,
             httpHeaders: response.headers.cut(count: 64, nameSize: 200, valueSize: 1_000).dictionary
                 .filter { !Self.isSecret($0.key) }

@@ -44,15 +44,11 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
         in context: AuthorizationContext
     ) async throws(AuthorizationError) -> EndpointAnswer {
         let httpRequest = try await httpRequest(for: request, subject: subject, in: context)
-        do {
-            return EndpointAnswer(
-                response: try await context.requester.response(to: httpRequest),
-                url: endpoint.url,
-                isAskedAnew: endpoint.headersProvider != nil || endpoint.parametersProvider != nil
-            )
-        } catch {
-            throw .notAnswered(error, url: endpoint.url, subject)
-        }
+        return EndpointAnswer(
+            response: try await context.response(to: httpRequest, for: subject),
+            url: endpoint.url,
+            isAskedAnew: endpoint.headersProvider != nil || endpoint.parametersProvider != nil
+        )
     }
 
     private func httpRequest(

@@ -63,6 +63,20 @@ struct CoreClient {
         return take(effects)
     }
 
+    /// Subscribes until the lease ends.
+    mutating func lease(_ name: String) -> ChannelID {
+        var effects: [Effect] = []
+        let result = machine.subscribe(name, isLease: true, now: now, into: &effects)
+        if result.isNew { channels[result.id] = name }
+        _ = take(effects)
+        return result.id
+    }
+
+    @discardableResult
+    mutating func endLease(_ name: String, _ id: ChannelID) -> Transcript {
+        input { $0.endLease(of: name, id, now: $1, into: &$2) }
+    }
+
     @discardableResult
     mutating func unsubscribe(_ name: String) -> Transcript { input { $0.unsubscribe(name, now: $1, into: &$2) } }
 
@@ -128,6 +142,11 @@ struct CoreClient {
     @discardableResult
     mutating func setAuthorizationsAtOnce(_ count: Int) -> Transcript {
         input { machine, _, effects in machine.setAuthorizationsAtOnce(count, into: &effects) }
+    }
+
+    @discardableResult
+    mutating func sendMessage(_ envelope: Envelope) -> Transcript {
+        input { $0.sendMessage(envelope, now: $1, into: &$2) }
     }
 
     @discardableResult
@@ -269,6 +288,9 @@ struct CoreClient {
     @discardableResult
     mutating func fire(_ timer: TimerID) -> Transcript {
         ledger.fired(timer)
+        let pending = machine.subscriptions.values.filter(\.isPending).map(\.name)
+        // What the server is taken not to have had is sent again.
+        if timer.purpose == .subscriptionPace { for name in pending { ledger.answered(name) } }
         return input { $0.timerFired(timer, now: $1, into: &$2) }
     }
 
@@ -295,6 +317,7 @@ struct CoreClient {
         for effect in effects {
             ledger.record(effect, at: loopTime)
             if case .sendClientEvent(let attempt, let item) = effect { sent.append((attempt, item)) }
+            machine.wrote(effect, now: now)
         }
         ledger.check(machine)
         for violation in ledger.takeViolations() { Issue.record("\(violation)") }
@@ -309,6 +332,14 @@ extension ClientStateMachine {
             if case .authorize(let id, _) = effect { id } else { nil }
         }
         authorizationsBegan(tries, into: &effects)
+    }
+
+    /// What goes out, goes out at once.
+    mutating func wrote(_ effect: Effect, now: Instant) {
+        switch effect {
+        case .send(let id, _), .sendMessage(let id, _), .sendClientEvent(let id, _): wrote(on: id, now: now)
+        default: break
+        }
     }
 
     /// What the shell knows, the tests look up: what the call waits for.

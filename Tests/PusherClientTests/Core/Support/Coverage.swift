@@ -11,6 +11,8 @@ struct Coverage {
         "event held", "key refresh", "read after a refresh", "unreadable", "client event", "client event paced",
         "authorization retried", "authorization queued", "authorization timed out", "presence waits for sign-in",
         "started over", "reinstated", "refused", "timed out", "confirmed late", "own event of the user",
+        "keep-alive",
+        "subscription queued", "subscriptions paced",
     ]
 
     mutating func record(_ effects: [Effect], _ machine: ClientStateMachine) {
@@ -27,6 +29,8 @@ struct Coverage {
             case .failedToDecrypt: count("unreadable")
             case .sendClientEvent: count("client event")
             case .schedule(let timer, _) where timer.purpose == .clientEvents: count("client event paced")
+            case .schedule(let timer, _) where timer.purpose == .keepAlive: count("keep-alive")
+            case .schedule(let timer, _) where timer.purpose == .subscriptionPace: count("subscriptions paced")
             case .authorize(let id, let question): authorize(id, question, machine)
             case .askRetryPolicy(let id, let context) where id.subject == .authorization:
                 if (context.reason.cause as? AuthorizationError)?.kind == .timedOut { count("authorization timed out") }
@@ -51,6 +55,7 @@ struct Coverage {
 
     private mutating func record(_ subscription: SubscriptionStateMachine, _ effects: [Effect]) {
         if case .awaitingSignIn = subscription.phase { count("presence waits for sign-in") }
+        if subscription.isQueued { count("subscription queued") }
         if subscription.hasStartedOver { count("started over") }
         if let held = subscription.decryption?.held, held.count > 1 { count("event held") }
     }

@@ -24,7 +24,9 @@ struct RandomWalk {
     private static let names = [
         "a", "ab", "a-b", "no good", "private-a", "presence-a", "private-encrypted-a", "presence-cache-a",
     ]
-    private static let errors = ["no", "no a", "no a-b", "no user_data", "Existing subscription to channel a"]
+    private static let errors = [
+        "no", "Invalid message format", "no a", "no a-b", "no user_data", "Existing subscription to channel a",
+    ]
     private static let codes: [Int?] = [nil, 1000, 1006, 4000, 4001, 4009, 4100, 4200, 4201, 4301]
 
     init(seed: UInt64) throws {
@@ -254,6 +256,12 @@ struct RandomWalk {
 
     private mutating func fire(_ timer: TimerID) {
         ledger.fired(timer)
+        if timer.purpose == .subscriptionPace {
+            // What the server is taken not to have had is sent again.
+            for subscription in machine.subscriptions.values where subscription.isPending {
+                ledger.answered(subscription.name)
+            }
+        }
         input("fired \(timer)") { $0.timerFired(timer, now: $1, into: &$2) }
     }
 
@@ -330,7 +338,10 @@ struct RandomWalk {
         coverage.record(before: before, after: machine, effects)
         if !wasConnected, machine.connectionState == .connected { connectionCount += 1 }
         note(machine, &ledger)
-        for effect in effects { ledger.record(effect, at: loopTime) }
+        for effect in effects {
+            ledger.record(effect, at: loopTime)
+            machine.wrote(effect, now: now)
+        }
         coverage.record(effects, machine)
         // What was handed to the socket is written, or fails with it.
         for case .sendClientEvent(let attempt, let item) in effects {

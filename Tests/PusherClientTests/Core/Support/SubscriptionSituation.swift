@@ -86,6 +86,7 @@ extension CoreClient {
             case .idle: "idle"
             case .authorizing: "authorizing"
             case .awaitingSignIn: "awaitingSignIn"
+            case .queued: "queued"
             case .subscribing: "subscribing"
             case .subscribed: "subscribed"
             case .failed(let error): "failed \(error.kind)"

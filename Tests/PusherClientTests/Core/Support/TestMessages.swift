@@ -29,6 +29,10 @@ extension Envelope {
         Envelope(event: EventName.subscriptionError, channel: channel, data: .json(#"{"error":"no","status":401}"#))
     }
 
+    static func subscriptionCount(_ channel: String?, _ data: String) -> Envelope {
+        Envelope(event: EventName.subscriptionCountInternal, channel: channel, data: .string(data))
+    }
+
     static func message(_ channel: String?) -> Envelope {
         Envelope(event: "message", channel: channel, data: .string("{}"))
     }

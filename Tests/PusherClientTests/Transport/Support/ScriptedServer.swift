@@ -87,6 +87,33 @@ final class ScriptedPeer {
         static func close(_ code: Int, _ reason: String = "") -> Frame {
             Frame(opcode: 8, payload: [UInt8(code >> 8), UInt8(code & 0xFF)] + Array(reason.utf8))
         }
+
+        init(opcode: UInt8, payload: [UInt8]) {
+            self.opcode = opcode
+            self.payload = payload
+        }
+
+        /// A frame of a client, unmasked; nil, and nothing is read, where it is not complete. One that should be masked
+        /// and is not has an opcode that there is not.
+        init?(readingFrom bytes: inout ByteBuffer) {
+            var rest = bytes
+            guard let head = rest.readBytes(length: 2) else { return nil }
+            let isMasked = head[1] & 0x80 != 0
+            let length: Int? =
+                switch head[1] & 0x7F {
+                case 126: rest.readInteger(as: UInt16.self).map { Int($0) }
+                case 127: rest.readInteger(as: UInt64.self).map { Int($0) }
+                case let short: Int(short)
+                }
+            guard let length, let key = isMasked ? rest.readBytes(length: 4) : [0, 0, 0, 0],
+                let masked = rest.readBytes(length: length)
+            else { return nil }
+            bytes = rest
+            self.init(
+                opcode: isMasked ? head[0] & 0x0F : .max,
+                payload: masked.enumerated().map { $1 ^ key[$0 % 4] }
+            )
+        }
     }
 
     private let channel: any Channel
@@ -127,14 +154,10 @@ final class ScriptedPeer {
 
     /// The client's next frame, unmasked; nil where the connection has ended.
     func readFrame() async -> Frame? {
-        guard let head = await read(2) else { return nil }
-        var length = Int(head[1] & 0x7F)
-        if length > 125 {
-            guard let bytes = await read(length == 126 ? 2 : 8) else { return nil }
-            length = bytes.reduce(0) { $0 << 8 | Int($1) }
+        while true {
+            if let frame = Frame(readingFrom: &unread) { return frame }
+            guard await fill() else { return nil }
         }
-        guard head[1] & 0x80 != 0, let key = await read(4), let masked = await read(length) else { return nil }
-        return Frame(opcode: head[0] & 0x0F, payload: masked.enumerated().map { $1 ^ key[$0 % 4] })
     }
 
     /// Waits for the client to end the connection.
@@ -144,13 +167,6 @@ final class ScriptedPeer {
     func readToEnd() async -> String {
         while let bytes = await inbound.next(isolation: #isolation) { unread.writeImmutableBuffer(bytes) }
         return String(buffer: unread)
-    }
-
-    private func read(_ count: Int) async -> [UInt8]? {
-        while unread.readableBytes < count {
-            guard await fill() else { return nil }
-        }
-        return unread.readBytes(length: count)
     }
 
     private func fill() async -> Bool {

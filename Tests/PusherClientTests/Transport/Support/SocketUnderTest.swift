@@ -68,6 +68,16 @@ final class SocketUnderTest {
         return nil
     }
 
+    /// Returns once the system has taken it.
+    func send(_ text: String) async throws {
+        let isWritten = eventLoop.makePromise(of: Void.self)
+        try await perform {
+            $0.send(text, promise: isWritten)
+            $0.flush()
+        }
+        try await isWritten.futureResult.get()
+    }
+
     func perform<Result: Sendable>(_ call: @escaping @Sendable (WebSocketConnection) -> Result) async throws -> Result {
         try await eventLoop.submit { [connection] in call(connection) }.get()
     }

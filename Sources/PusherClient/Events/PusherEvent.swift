@@ -1,0 +1,136 @@
+public import Foundation
+import PusherProtocol
+
+/// An event that came from the server.
+public final class PusherEvent: Sendable {
+    /// The event's name.
+    public let eventName: String
+    /// The channel it came on; nil where it belongs to the connection.
+    public let channelName: String?
+    /// The data: the string that the publisher sent, mostly JSON. Where a server sent an object or another JSON value
+    /// rather than a string, its JSON text. Nil where there was none.
+    public let data: String?
+    /// The user who sent it: for client events on presence channels.
+    public let userId: String?
+    /// Why the channel could not be subscribed: for the event `pusher:subscription_error`, else nil.
+    public var subscriptionError: SubscriptionError? {
+        guard case .subscription(let error)? = failure else { return nil }
+        return error
+    }
+    private let failure: Failure?
+    private let isDataEncodedOnce: Bool
+    private let unknownKeysText: String?
+
+    /// Out of line: it is large, and hardly any event has one.
+    private indirect enum Failure: Sendable {
+        case subscription(SubscriptionError)
+    }
+
+    /// Makes an event that came from nowhere: for tests of code that handles events.
+    ///
+    /// - Parameters:
+    ///   - eventName: The event's name.
+    ///   - channelName: The channel. Default: none.
+    ///   - data: The data, as a publisher's string. Default: none.
+    ///   - userId: The user who sent it. Default: none.
+    public convenience init(
+        eventName: String,
+        channelName: String? = nil,
+        data: String? = nil,
+        userId: String? = nil
+    ) {
+        let payload = data.map { Envelope.Payload.string($0) } ?? .none
+        self.init(Envelope(event: eventName, channel: channelName, data: payload, userID: userId))
+    }
+
+    init(_ envelope: consuming Envelope, subscriptionError: SubscriptionError? = nil) {
+        failure = subscriptionError.map { .subscription($0) }
+        eventName = envelope.event
+        channelName = envelope.channel
+        data = envelope.data.text
+        userId = envelope.userID
+        unknownKeysText = envelope.unknownKeysText
+        if case .json = envelope.data { isDataEncodedOnce = true } else { isDataEncodedOnce = false }
+    }
+
+    /// The message that the event was.
+    var envelope: Envelope {
+        let payload: Envelope.Payload
+        if let data { payload = isDataEncodedOnce ? .json(data) : .string(data) } else { payload = .none }
+        return Envelope(
+            event: eventName,
+            channel: channelName,
+            data: payload,
+            userID: userId,
+            unknownKeysText: unknownKeysText
+        )
+    }
+
+    /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil where the key is missing.
+    ///
+    /// `"data"` gives the string, or what else the server sent there; of an encrypted event, the decrypted text.
+    /// `"user_id"` gives a string, also where the server sent a number. Keys that the protocol does not know are found
+    /// too.
+    public func property(withKey key: String) -> Any? {
+        switch key {
+        case "event": return eventName
+        case "channel": return channelName
+        case "user_id": return userId
+        case "data": return isDataEncodedOnce ? data.flatMap(JSONText.value) : data
+        default:
+            guard let members = unknownKeysText.flatMap(JSONText.value) as? [String: Any] else { return nil }
+            return members[key]
+        }
+    }
+
+    /// The data, decoded from JSON.
+    ///
+    /// - Throws: ``PusherClientError`` with the code ``PusherClientError/Code/undecodableData``, whose cause is the
+    ///   decoder's error, where there is no data or it is not what the type expects.
+    public func decode<Value: Decodable>(
+        as type: Value.Type = Value.self,
+        decoder: JSONDecoder = JSONDecoder()
+    ) throws -> Value {
+        guard let data else { throw undecodable(as: type, cause: nil) }
+        do {
+            return try decoder.decode(type, from: Data(data.utf8))
+        } catch {
+            throw undecodable(as: type, cause: error)
+        }
+    }
+
+    private func undecodable<Value>(as type: Value.Type, cause: (any Error)?) -> PusherClientError {
+        var error = PusherClientError(
+            .undecodableData,
+            "the data of \(eventName.prefix(fittingUTF8Bytes: EventName.maximumLength)) cannot be decoded as \(type)\(data == nil ? ": there is none" : "")",
+            channelName: channelName,
+            cause: cause
+        )
+        error.eventName = eventName
+        return error
+    }
+}
+
+extension PusherEvent: NSCopying {
+    /// The event itself: nothing of it can change.
+    public func copy(with zone: NSZone? = nil) -> Any { self }
+
+    /// The event itself.
+    public func copy() -> Any { self }
+}
+
+extension PusherEvent: CustomStringConvertible {
+    /// The names, and the size of the data: a payload is nothing for a log.
+    public var description: String {
+        let size = data.map { "\($0.utf8.count) bytes" } ?? "no data"
+        return "PusherEvent(\(eventName), \(channelName ?? "no channel"), \(size))"
+    }
+}
+
+extension PusherEvent: Hashable {
+    /// Events are equal where they are the same object.
+    public static func == (left: PusherEvent, right: PusherEvent) -> Bool { left === right }
+
+    /// Hashes the object's identity.
+    public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
+}

@@ -1,0 +1,59 @@
+import Foundation
+
+/// The host of a Pusher server whose key is pinned. Authorization requests are not sent there: the HTTP client has no way
+/// to look at a server's key before it sends, and somebody who poses as the server would get what they hold.
+package struct PinnedHost: Sendable {
+    private let name: String
+
+    /// Nil if no key is pinned.
+    init?(_ server: PusherEndpoint, _ tls: TLSOptions) {
+        guard !tls.pins.isEmpty else { return nil }
+        name = server.host
+    }
+
+    /// Why requests to a URL are refused; nil if they are not. The port makes no difference: somebody who can pose as a host
+    /// can do so on all of its ports.
+    func problem(withRequestsTo url: String) -> String? {
+        guard let host = URL(string: url)?.host, isHost(host) else { return nil }
+        return """
+            tls.pins cannot be checked for '\(HTTPRequest.printable(url: url))', which is on the Pusher server's own host; \
+            give the endpoint another host name, use an authorizer of your own (AuthMethod.authorizer, \
+            UserAuthMethod.authenticator) that checks the key, or leave the pins out
+            """
+    }
+
+    private func isHost(_ other: String) -> Bool {
+        let (one, other) = (HostPlace(host: name, port: 0), HostPlace(host: other, port: 0))
+        return one.name == other.name || (one.address != nil && one.address == other.address)
+    }
+}
+
+extension AuthMethod {
+    /// The address of the endpoint, if it is known before a request is made.
+    fileprivate var endpointURL: String? {
+        switch self {
+        case .endpoint(let url): url
+        case .authorizer(let authorizer as EndpointAuthorizer): authorizer.endpoint.url
+        case .authorizer, .authRequestBuilder, .inline, .noMethod: nil
+        }
+    }
+}
+
+extension UserAuthMethod {
+    fileprivate var endpointURL: String? {
+        switch self {
+        case .endpoint(let endpoint): endpoint.url
+        case .authenticator, .inline, .noMethod: nil
+        }
+    }
+}
+
+extension PinnedHost {
+    /// Refuses endpoints on the host.
+    func check(_ authMethod: AuthMethod, _ userAuthMethod: UserAuthMethod) throws(PusherClientError) {
+        for url in [authMethod.endpointURL, userAuthMethod.endpointURL] {
+            guard let url, let problem = problem(withRequestsTo: url) else { continue }
+            throw PusherClientError(.invalidOption, problem)
+        }
+    }
+}

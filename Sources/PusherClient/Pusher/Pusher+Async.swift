@@ -1,0 +1,111 @@
+#if ServiceLifecycle
+    import NIOConcurrencyHelpers
+    public import ServiceLifecycle
+
+    /// Part of the trait `ServiceLifecycle`: see ``run()``.
+    extension Pusher: Service {}
+#endif
+
+/// The client for code that is `async`.
+extension Pusher {
+    /// Connects, and waits until that has succeeded.
+    ///
+    /// It waits through failures that are retried: bound the wait by cancelling the task. Cancelling ends the wait, not
+    /// the attempts. Unlike ``connect()`` it does not cut the wait between two attempts short.
+    ///
+    /// - Returns: The socket id.
+    /// - Throws: ``PusherClientError`` where the server refuses the client for good, the options cannot be used,
+    ///   reconnecting is switched off or given up, or ``disconnect()`` is called meanwhile; `CancellationError` where
+    ///   the task is cancelled.
+    @discardableResult
+    public func connected() async throws -> String {
+        let outcome = try await engine.wait { machine, waiter, now, effects in
+            machine.awaitConnection(waiter, now: now, into: &effects)
+        }
+        guard case .connected(let socketID) = outcome else {
+            throw PusherClientError(.disconnected, "the connection ended")
+        }
+        return socketID
+    }
+
+    /// Disconnects, and waits until the closing handshake is done, or its time is over.
+    ///
+    /// Where the task is cancelled the wait ends at once, and the closing goes on by itself.
+    public func disconnected() async {
+        // A task that is cancelled already does not begin to wait, but it has asked for the end all the same.
+        disconnect()
+        _ = try? await engine.wait { machine, waiter, now, effects in
+            machine.awaitDisconnection(waiter, now: now, into: &effects)
+        }
+    }
+
+    /// Connects, stays connected until the task is cancelled, and disconnects: for a task group or a service.
+    ///
+    /// With the package's trait `ServiceLifecycle`, `Pusher` is a `Service` by it, and a graceful shutdown ends it too,
+    /// with the closing handshake.
+    ///
+    /// - Throws: ``PusherClientError`` where the connection ends for good in another way than by ``disconnect()``.
+    public func run() async throws {
+        #if ServiceLifecycle
+            // A shutdown that has begun already calls the handler first, and the operation all the same.
+            let isShuttingDown = NIOLockedValueBox(false)
+            try await withGracefulShutdownHandler {
+                try await runToEnd { isShuttingDown.withLockedValue { $0 } }
+            } onGracefulShutdown: {
+                isShuttingDown.withLockedValue { $0 = true }
+                self.disconnect()
+            }
+        #else
+            try await runToEnd { false }
+        #endif
+    }
+
+    /// - Parameter isStopped: Looked at when the wait begins.
+    private func runToEnd(unless isStopped: @escaping @Sendable () -> Bool) async throws {
+        do {
+            _ = try await engine.wait { machine, waiter, now, effects in
+                guard !isStopped() else { return effects.append(.resume(waiter, .done)) }
+                machine.awaitEnd(waiter, now: now, into: &effects)
+            }
+        } catch is CancellationError {
+            disconnect()
+        }
+    }
+
+    /// Signs the user in, as ``signIn()`` does, and waits until that has succeeded. It waits for the connection too:
+    /// call ``connect()``. If nothing connects for 5 s, the log says so.
+    ///
+    /// It waits for the user's own channel too, so that no event is lost that your backend sends to the user from then
+    /// on. If the server refuses that channel, or does not answer in
+    /// ``PusherTimeouts/subscription``, the user is signed in all the same: ``errors`` says
+    /// what happened, and the next call asks for the channel again.
+    ///
+    /// - Returns: The user.
+    /// - Throws: ``PusherClientError`` where the user cannot be authorized, the server refuses the sign-in or does not
+    ///   answer in ``PusherTimeouts/signIn``, ``signOut()`` is called, or the connection ends
+    ///   for good otherwise than by ``disconnect()``; `CancellationError` where the task is cancelled, which leaves the
+    ///   sign-in as it is.
+    @discardableResult
+    public func signedIn() async throws -> PusherUser {
+        _ = try await engine.wait(of: "signedIn()") { machine, waiter, now, effects in
+            machine.awaitSignIn(waiter, now: now, into: &effects)
+        }
+        return user
+    }
+
+    /// What the connection does, from what it does now on: for a display of it. See ``ConnectionStatus``.
+    public var statuses: EventSequence<ConnectionStatus> { engine.statuses.makeSequence() }
+
+    /// Every event of every channel from now on, and those that belong to none.
+    public var events: EventSequence<PusherEvent> { engine.everyEvent.makeSequence(nil) }
+
+    /// Every event of that name from now on, on whatever channel.
+    public func events(named eventName: String) -> EventSequence<PusherEvent> {
+        engine.everyEvent.makeSequence(eventName)
+    }
+
+    /// All that goes wrong from now on, whether anybody waits for it or not: failed attempts and lost connections,
+    /// `pusher:error`, subscriptions and sign-ins that fail, client events that cannot be sent, messages that are none,
+    /// data that cannot be decoded or decrypted, dropped events.
+    public var errors: EventSequence<PusherClientError> { engine.errors.makeSequence() }
+}

@@ -1,0 +1,184 @@
+import Logging
+import PusherProtocol
+
+/// Subscribing to channels, and unsubscribing.
+extension Pusher {
+    /// Subscribes to a channel, now or as soon as there is a connection, and again after each loss.
+    ///
+    /// For a channel that is subscribed already, that channel is returned, and subscribed again if it had failed; the
+    /// closures and the authorization that are given replace those it had. What goes wrong is reported to the delegate,
+    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``. Events come to what is bound to the
+    /// channel: a trailing closure is `onMemberAdded`.
+    ///
+    /// A channel stays until it is unsubscribed. Beyond ``PusherClientOptions/Limits-swift.struct/channels`` of them
+    /// nothing is subscribed: the channel that is returned stays empty, its sequences end at once, nothing that is bound
+    /// to it is called, and its ``PusherChannel/subscribed()`` throws. The delegate is told, and what is bound to the
+    /// client.
+    ///
+    /// - Parameters:
+    ///   - channelName: The channel. Its prefix says of what kind it is: `private-`, `private-encrypted-`, `presence-`,
+    ///     or none for a public one; and, after that, `cache-` for a channel whose last event is kept.
+    ///   - auth: An authorization for the connection that stands, in place of ``PusherClientOptions/authMethod``; see
+    ///     ``PusherChannel/auth``.
+    ///   - onMemberAdded: Called with each member who comes to a presence channel.
+    ///   - onMemberRemoved: Called with each member who leaves it.
+    ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
+    /// - Returns: The channel; a ``PusherPresenceChannel`` where the name is that of one.
+    @preconcurrency @discardableResult
+    public func subscribe(
+        _ channelName: String,
+        auth: PusherAuth? = nil,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
+    ) -> PusherChannel {
+        let engine = engine
+        let authorization = auth.map { Authorization($0) }
+        let (channel, isNew) = engine.step { state, now in
+            let result = state.machine.subscribe(channelName, auth: authorization, now: now, into: &state.pending)
+            return state.channel(of: result) {
+                Self.makeChannel(
+                    channelName,
+                    result.id,
+                    engine,
+                    onMemberAdded: onMemberAdded,
+                    onMemberRemoved: onMemberRemoved,
+                    onSubscriptionCountChanged: onSubscriptionCountChanged,
+                    fault: result.refusal
+                )
+            }
+        }
+        if channel.fault != nil { channel.finish() }
+        guard !isNew else {
+            warn(about: channelName, hasMemberClosures: onMemberAdded != nil || onMemberRemoved != nil)
+            return channel
+        }
+        if let onSubscriptionCountChanged { channel.onSubscriptionCountChanged = onSubscriptionCountChanged }
+        if let channel = channel as? PusherPresenceChannel {
+            if let onMemberAdded { channel.onMemberAdded = onMemberAdded }
+            if let onMemberRemoved { channel.onMemberRemoved = onMemberRemoved }
+        }
+        return channel
+    }
+
+    /// Subscribes to a presence channel, as
+    /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
+    ///
+    /// Where the name is not that of a presence channel nothing is subscribed: the channel that is returned stays
+    /// empty, nothing that is bound to it is called, and its ``PusherChannel/subscribed()`` throws.
+    @preconcurrency @discardableResult
+    public func subscribeToPresenceChannel(
+        channelName: String,
+        auth: PusherAuth? = nil,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
+    ) -> PusherPresenceChannel {
+        let channel = subscribePresence(
+            channelName,
+            auth: auth,
+            onMemberAdded: onMemberAdded,
+            onMemberRemoved: onMemberRemoved,
+            onSubscriptionCountChanged: onSubscriptionCountChanged
+        )
+        if let channel { return channel }
+        let refused = engine.step { state, _ in
+            let error = SubscriptionError(
+                .invalidChannelName,
+                channelName: channelName,
+                "\(channelName.quoted) is no presence channel: its name does not begin with presence-"
+            )
+            let id = state.machine.refuseChannel(error, into: &state.pending)
+            return PusherPresenceChannel(name: channelName, id: id, engine: engine, fault: error)
+        }
+        refused.finish()
+        return refused
+    }
+
+    /// Says what compiles, and is hardly meant.
+    private func warn(about channelName: String, hasMemberClosures: Bool) {
+        let kind = ChannelKind(ofChannelNamed: channelName).base
+        if hasMemberClosures, kind != .presence {
+            engine.logger.warning(
+                """
+                subscribe(_:) was given a closure for members, and the channel has none: a trailing closure is \
+                onMemberAdded. For events, bind to the channel.
+                """,
+                metadata: ["pusher.channel": "\(channelName.escapingControls)"]
+            )
+        }
+        let start = channelName.lowercased()
+        if kind == .public, start.hasPrefix("private") || start.hasPrefix("presence") {
+            engine.logger.warning(
+                "The channel is public: its name does not begin with private- or presence-, in lower case.",
+                metadata: ["pusher.channel": "\(channelName.escapingControls)"]
+            )
+        }
+    }
+
+    private func subscribePresence(
+        _ channelName: String,
+        auth: PusherAuth?,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)?,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+    ) -> PusherPresenceChannel? {
+        guard PusherChannelType.isPresenceChannel(name: channelName) else { return nil }
+        let channel = subscribe(
+            channelName,
+            auth: auth,
+            onMemberAdded: onMemberAdded,
+            onMemberRemoved: onMemberRemoved,
+            onSubscriptionCountChanged: onSubscriptionCountChanged
+        )
+        return channel as? PusherPresenceChannel
+    }
+
+    static func makeChannel(
+        _ name: String,
+        _ id: ChannelID,
+        _ engine: ClientEngine,
+        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
+        fault: SubscriptionError? = nil
+    ) -> PusherChannel {
+        guard PusherChannelType.isPresenceChannel(name: name) else {
+            return PusherChannel(
+                name: name,
+                id: id,
+                engine: engine,
+                onSubscriptionCountChanged: onSubscriptionCountChanged,
+                fault: fault
+            )
+        }
+        return PusherPresenceChannel(
+            name: name,
+            id: id,
+            engine: engine,
+            onMemberAdded: onMemberAdded,
+            onMemberRemoved: onMemberRemoved,
+            onSubscriptionCountChanged: onSubscriptionCountChanged,
+            fault: fault
+        )
+    }
+
+    /// Ends the subscription to a channel, in whatever state it is. Its sequences end, and its callbacks are unbound:
+    /// after it has returned, on the queue that runs a callback, no call of it begins.
+    public func unsubscribe(_ channelName: String) {
+        let channel = engine.step { state, now in
+            defer { state.machine.unsubscribe(channelName, now: now, into: &state.pending) }
+            return state.channel(named: channelName)
+        }
+        channel?.finish()
+    }
+
+    /// Ends the subscriptions to all channels, as ``unsubscribe(_:)`` does.
+    public func unsubscribeAll() {
+        let channels = engine.step { state, now in
+            defer { state.machine.unsubscribeAll(now: now, into: &state.pending) }
+            return state.machine.wantedSubscriptions.compactMap { state.channels[$0.id] }
+        }
+        for channel in channels { channel.finish() }
+    }
+}

@@ -1,0 +1,218 @@
+import PusherEncryption
+import PusherProtocol
+
+/// Authorizations: asked for when a connection stands, checked when they come, and used on that connection only.
+extension ClientStateMachine {
+    /// Authorizers are being asked, for those that the machine has handed over: some wait until others have come to
+    /// their end.
+    package mutating func authorizationsBegan(_ tries: [AuthorizationTry], into effects: inout [Effect]) {
+        authorizations.began(tries, configuration, into: &effects)
+    }
+
+    /// An authorizer answered.
+    package mutating func authorized(
+        _ answered: AuthorizationTry,
+        _ result: Result<Authorization, AuthorizationError>,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        let outcome = authorizations.answered(answered, result, configuration, now: now, into: &effects)
+        settle(outcome, now: now, into: &effects)
+    }
+
+    /// So many authorizations may be asked for at once, from now on.
+    package mutating func setAuthorizationsAtOnce(_ count: Int, into effects: inout [Effect]) {
+        configuration.authorizationsAtOnce = count
+        authorizations.askNext(configuration, into: &effects)
+    }
+
+    /// What an authorization is for that has come to its end.
+    mutating func settle(
+        _ outcome: AuthorizationStateMachine.Outcome?,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        switch outcome?.subject {
+        case nil:
+            break
+        case .user:
+            guard let outcome, case .authorizing(outcome.id) = signIn.phase else { return }
+            signInAuthorized(outcome.result, now: now, into: &effects)
+        case .channel(let name):
+            guard let outcome, let subscription = subscriptions[name] else { return }
+            if case .authorizing(outcome.id) = subscription.phase {
+                subscriptionAuthorized(name, outcome.result, now: now, into: &effects)
+            } else if case .refreshing(outcome.id)? = subscription.decryption?.phase {
+                keyRefreshed(name, outcome.result, now: now, into: &effects)
+            }
+        }
+    }
+
+    mutating func beginAuthorization(
+        of subject: AuthorizationQuestion.Subject,
+        socketID: String,
+        maximumTries: Int? = nil,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> AuthorizationID {
+        authorizations.begin(
+            AuthorizationQuestion(subject, socketID: socketID),
+            maximumTries: maximumTries ?? configuration.authorizationTries,
+            configuration,
+            now: now,
+            into: &effects
+        )
+    }
+
+    /// Nobody wants the answers any more.
+    mutating func cancelAuthorizations(_ ids: [AuthorizationID], into effects: inout [Effect]) {
+        guard !ids.isEmpty else { return }
+        for id in ids { authorizations.cancel(id, into: &effects) }
+        authorizations.askNext(configuration, into: &effects)
+    }
+
+    // MARK: Channels
+
+    mutating func subscriptionAuthorized(
+        _ name: String,
+        _ result: Result<Authorization, AuthorizationError>,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        do throws(SubscriptionError) {
+            let authorization: Authorization
+            switch result {
+            case .success(let given): authorization = given
+            case .failure(let error): throw authorizationError(error, name)
+            }
+            try accept(authorization, for: name, now: now, into: &effects)
+        } catch {
+            failSubscription(name, error, now: now, into: &effects)
+        }
+    }
+
+    private func authorizationError(_ error: AuthorizationError, _ name: String) -> SubscriptionError {
+        var failure = SubscriptionError(error, channelName: name)
+        if error.kind == .noMethod, subscriptions[name]?.hasUsedOwnAuthorization == true {
+            failure.message = """
+                the PusherAuth that \(name) was subscribed with held for an earlier connection, and there is no \
+                authMethod to make another: set one, or set the channel's auth and subscribe again
+                """
+        }
+        return failure
+    }
+
+    /// Sends the subscription with its authorization, or keeps that until the user is signed in.
+    private mutating func accept(
+        _ authorization: Authorization,
+        for name: String,
+        now: Instant,
+        into effects: inout [Effect]
+    ) throws(SubscriptionError) {
+        guard var subscription = subscriptions[name] else { return }
+        try Self.check(authorization, name)
+        if subscription.decryption != nil {
+            if let key = SecretKey(base64: try Self.sharedSecret(of: authorization, name)) {
+                decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
+            } else {
+                // Whoever gave it may know better when the first event asks for it again.
+                let message = "\(Self.unusableSecret(name)); it is asked for again with the first event"
+                effects.append(.report(PusherClientError(.invalidAuthorization, message, channelName: name)))
+                decrypt(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
+            }
+            subscription = subscriptions[name] ?? subscription
+        }
+        if subscription.roster != nil {
+            if let data = authorization.data {
+                subscription.roster?.myID = try Self.userID(of: data, name)
+            } else if let user = signIn.user {
+                subscription.roster?.myID = user.id
+            } else {
+                guard signIn.isUnderWay || signIn.phase == .waiting else {
+                    throw SubscriptionError(
+                        .invalidAuthorization,
+                        channelName: name,
+                        """
+                        the authorization of \(name) has no channel_data, which says who subscribes: have the backend add \
+                        it, or sign the user in before
+                        """
+                    )
+                }
+                subscription.phase = .awaitingSignIn(authorization)
+                subscriptions[name] = subscription
+                return
+            }
+        }
+        subscriptions[name] = subscription
+        var kept = authorization
+        kept.sharedSecret = nil
+        sendSubscription(to: name, kept, now: now, into: &effects)
+    }
+
+    /// The sign-in has ended: presence channels that waited for it know now who subscribes, or that nobody does.
+    mutating func endWaitingForSignIn(now: Instant, into effects: inout [Effect]) {
+        for subscription in wantedSubscriptions {
+            guard case .awaitingSignIn(let authorization) = subscription.phase else { continue }
+            subscriptionAuthorized(subscription.name, .success(authorization), now: now, into: &effects)
+        }
+    }
+
+    // MARK: Checks
+
+    /// The longest signature that is sent on.
+    package static let maximumAuthLength = 1_024
+    /// The longest `channel_data` or `user_data` that is sent on.
+    package static let maximumDataLength = 100_000
+
+    private static func check(_ authorization: Authorization, _ name: String) throws(SubscriptionError) {
+        if let problem = problem(withAuth: authorization.auth) ?? problem(withData: authorization.data) {
+            throw SubscriptionError(
+                .invalidAuthorization,
+                channelName: name,
+                "the authorization of \(name) cannot be used: \(problem)"
+            )
+        }
+    }
+
+    static func problem(withAuth auth: String) -> String? {
+        if auth.isEmpty { return "its auth is empty" }
+        if !auth.contains(":") { return "its auth has not the form KEY:SIGNATURE" }
+        if auth.utf8.count > maximumAuthLength { return "its auth has more than \(maximumAuthLength) bytes" }
+        return nil
+    }
+
+    private static func problem(withData data: String?) -> String? {
+        guard let data, data.utf8.count > maximumDataLength else { return nil }
+        return "its channel_data has more than \(maximumDataLength) bytes"
+    }
+
+    private static func userID(of data: String, _ name: String) throws(SubscriptionError) -> String {
+        let problem: String
+        if let value = JSONValue(parsing: data), value.object != nil {
+            if let id = value["user_id"]?.identifier, !id.isEmpty { return id }
+            problem = "has no user_id that is a string or a number"
+        } else {
+            problem = "is not the JSON text of an object"
+        }
+        throw SubscriptionError(
+            .invalidAuthorization,
+            channelName: name,
+            "the channel_data in the authorization of \(name) \(problem)"
+        )
+    }
+
+    static func sharedSecret(of authorization: Authorization, _ name: String) throws(SubscriptionError) -> String {
+        guard let secret = authorization.sharedSecret else {
+            throw SubscriptionError(
+                .invalidAuthorization,
+                channelName: name,
+                "the authorization of \(name) has no shared_secret, which an encrypted channel needs"
+            )
+        }
+        return secret
+    }
+
+    static func unusableSecret(_ name: String) -> String {
+        "the shared_secret in the authorization of \(name) is not the base64 of 32 bytes"
+    }
+}

@@ -1,0 +1,171 @@
+package import PusherProtocol
+
+/// The client events that wait: for their channel to be subscribed, or for the server's limit on their number.
+package struct ClientEventQueue: Hashable, Sendable {
+    /// An event, or one of the parts that it goes out in.
+    package struct Message: Hashable, Sendable {
+        package var event: String
+        package var data: Envelope.Payload
+
+        package init(event: String, data: Envelope.Payload) {
+            self.event = event
+            self.data = data
+        }
+    }
+
+    package struct Item: Hashable, Sendable {
+        package var channel: ChannelID
+        package var name: String
+        package var envelope: Envelope
+        /// The call that waits for it to be written.
+        package var waiter: WaiterID?
+    }
+
+    private struct Sent: Hashable, Sendable {
+        var time: Instant
+        var name: String
+    }
+
+    /// Those of channels that are not subscribed, oldest first.
+    private var waiting: [ChannelID: [Item]] = [:]
+    /// Those that the limit holds back, oldest first.
+    private var ready: [Item] = []
+    private var counts: [ChannelID: Int] = [:]
+    /// How many there are, of all channels.
+    package private(set) var count = 0
+    /// How many of those that wait, from the first on, came back from a socket that had ended.
+    private var returned: [ChannelID: Int] = [:]
+    /// When the newest were sent on this connection, and on which channel; as many as the limit looks at.
+    private var sent: [Sent] = []
+    package var timer: TimerID?
+
+    package init() {}
+
+    package var isEmpty: Bool { counts.isEmpty }
+
+    /// Whether some would go out if the server's limit allowed it.
+    package var isHeldByLimit: Bool { !ready.isEmpty }
+
+    package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
+
+    /// Those of a channel, oldest first.
+    package func items(of channel: ChannelID) -> [Item] {
+        guard counts[channel] != nil else { return [] }
+        return ready.filter { $0.channel == channel } + (waiting[channel] ?? [])
+    }
+
+    package mutating func append(_ item: Item, isReady: Bool) {
+        add(item)
+        if isReady { ready.append(item) } else { waiting[item.channel, default: []].append(item) }
+    }
+
+    /// The events of a channel that is subscribed now may go out. True where there are any.
+    package mutating func channelSubscribed(_ channel: ChannelID) -> Bool {
+        returned[channel] = nil
+        guard let items = waiting.removeValue(forKey: channel) else { return false }
+        ready += items
+        return true
+    }
+
+    /// The items that go out now, in order; and after what time others may.
+    package mutating func next(limit: Int?, now: Instant) -> (items: [Item], wait: Duration?) {
+        guard !ready.isEmpty else { return ([], nil) }
+        sent.removeFirst(sent.firstIndex { now - $0.time < Self.period } ?? sent.count)
+        let room = limit.map { max(max($0, 1) - sent.count, 0) } ?? ready.count
+        let items = Array(ready.prefix(room))
+        ready.removeFirst(items.count)
+        for item in items { forget(item) }
+        sent += items.map { Sent(time: now, name: $0.name) }
+        if limit == nil { sent.removeFirst(max(sent.count - Self.remembered, 0)) }
+        guard !ready.isEmpty, let first = sent.first else { return (items, nil) }
+        return (items, Self.period - (now - first.time))
+    }
+
+    /// The server's limit counts by the second, and on its way an event can be held up.
+    package static let period = Duration.milliseconds(1_100)
+    /// The longest time that a server is thought to take over one.
+    private static let patience = Duration.seconds(10)
+    /// How many sent events are remembered where there is no limit.
+    private static let remembered = 16
+
+    /// The channel that an error about a client event is about, where only one can be meant.
+    package var onlyRecentChannel: String? {
+        guard let name = sent.last?.name, sent.allSatisfy({ $0.name == name }) else { return nil }
+        return name
+    }
+
+    /// Whether one was sent so short a time ago that the server may still reject it.
+    package func hasRecent(now: Instant) -> Bool { sent.last.map { now - $0.time < Self.patience } ?? false }
+
+    /// The socket had ended before this one was written: it goes out on the next one, before those that came after it.
+    package mutating func takeBack(_ item: Item) {
+        let place = returned[item.channel, default: 0]
+        returned[item.channel] = place + 1
+        add(item)
+        waiting[item.channel, default: []].insert(item, at: place)
+    }
+
+    /// The items of a channel that goes out of use.
+    package mutating func remove(_ channel: ChannelID) -> [Item] {
+        let items = items(of: channel)
+        count -= counts.removeValue(forKey: channel) ?? 0
+        returned[channel] = nil
+        waiting[channel] = nil
+        if !items.isEmpty { ready.removeAll { $0.channel == channel } }
+        return items
+    }
+
+    /// Nobody waits any more for these to be sent. How many they were.
+    package mutating func remove(_ waiter: WaiterID) -> Int {
+        var count = 0
+        for item in ready where item.waiter == waiter {
+            forget(item)
+            count += 1
+        }
+        if count > 0 { ready.removeAll { $0.waiter == waiter } }
+        return count
+    }
+
+    /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that calls wait
+    /// for are taken out: the calls are not kept waiting over it.
+    package mutating func connectionLost() -> [Item] {
+        sent = []
+        return holdBack { _ in true }
+    }
+
+    /// One channel is not subscribed any more; the connection stands, and the limit goes on.
+    package mutating func subscriptionLost(_ channel: ChannelID) -> [Item] {
+        holdBack { $0.channel == channel }
+    }
+
+    /// Has items wait for the next subscription of their channel, but for those that calls wait for, which are given
+    /// back.
+    private mutating func holdBack(_ isMeant: (Item) -> Bool) -> [Item] {
+        var awaited: [Item] = []
+        var held: [ChannelID: [Item]] = [:]
+        for item in ready where isMeant(item) {
+            if item.waiter == nil {
+                held[item.channel, default: []].append(item)
+            } else {
+                forget(item)
+                awaited.append(item)
+            }
+        }
+        ready.removeAll(where: isMeant)
+        for (channel, items) in held {
+            waiting[channel, default: []].insert(contentsOf: items, at: returned[channel] ?? 0)
+        }
+        return awaited
+    }
+
+    private mutating func add(_ item: Item) {
+        counts[item.channel, default: 0] += 1
+        count += 1
+    }
+
+    private mutating func forget(_ item: Item) {
+        guard let number = counts[item.channel] else { return }
+        counts[item.channel] = number > 1 ? number - 1 : nil
+        count -= 1
+    }
+}

@@ -1,0 +1,221 @@
+package import PusherProtocol
+
+/// Events that the application sends (protocol clause 5).
+extension ClientStateMachine {
+    /// Sends client events, all or none, as soon as the channel is subscribed and the server's limit allows it.
+    package mutating func trigger(
+        _ messages: [ClientEventQueue.Message],
+        on name: String,
+        _ id: ChannelID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        catchUp(now: now, into: &effects)
+        do throws(PusherClientError) {
+            if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
+        } catch {
+            var error = error
+            error.eventName = messages.first?.event
+            refusedClientEvent()
+            effects.append(.report(error))
+        }
+    }
+
+    /// Sends client events, all or none, and ends the wait when they are written. Fails where the channel is not
+    /// subscribed.
+    package mutating func send(
+        _ messages: [ClientEventQueue.Message],
+        on name: String,
+        _ id: ChannelID,
+        waiter: WaiterID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        catchUp(now: now, into: &effects)
+        do throws(PusherClientError) {
+            // What can never be subscribed, and what is unsubscribed, is said so below.
+            if let subscription = subscriptions[name], subscription.id == id, subscription.hasEvents,
+                !subscription.isSubscribed
+            {
+                throw PusherClientError(
+                    .notSubscribed,
+                    "the client event \(messages.first?.event ?? "") was not sent: \(name) is not subscribed; await subscribed() before",
+                    channelName: name
+                )
+            }
+            _ = try enqueue(messages, on: name, id, waiter: waiter)
+            guard !messages.isEmpty else { return effects.append(.resume(waiter, .done)) }
+            sendWaiters[waiter] = messages.count
+            sendClientEvents(now: now, into: &effects)
+        } catch {
+            refusedClientEvent()
+            effects.append(.resume(waiter, .failed(error)))
+        }
+    }
+
+    /// Sends a message that belongs to no channel, and that the machine knows nothing of.
+    package mutating func sendMessage(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        guard let session = connection.session else {
+            let message = "the message \(envelope.event) was not sent: there is no connection"
+            unsentMessage()
+            return effects.append(.report(PusherClientError(.notConnected, message)))
+        }
+        ownMessageSentAt = now
+        effects.append(.sendMessage(session.attempt, envelope))
+    }
+
+    /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody
+    /// waits for goes out on the next subscription then.
+    package mutating func clientEventWritten(
+        _ item: ClientEventQueue.Item,
+        on attempt: AttemptID,
+        error: PusherClientError?,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        if error == nil {
+            statistics.clientEvents.sent += 1
+        } else if item.waiter != nil {
+            statistics.clientEvents.dropped += 1
+        }
+        if let waiter = item.waiter {
+            guard let count = sendWaiters[waiter] else { return }
+            if let error {
+                sendWaiters[waiter] = nil
+                statistics.clientEvents.dropped += clientEvents.remove(waiter)
+                return effects.append(.resume(waiter, .failed(error)))
+            }
+            sendWaiters[waiter] = count > 1 ? count - 1 : nil
+            if count == 1 { effects.append(.resume(waiter, .done)) }
+            return
+        }
+        guard let error else { return }
+        guard let subscription = subscriptions[item.name], subscription.id == item.channel, subscription.isWanted else {
+            statistics.clientEvents.dropped += 1
+            return effects.append(.report(error))
+        }
+        clientEvents.takeBack(item)
+        // The news may be older than the next subscription.
+        if subscription.isSubscribed, connection.session?.attempt != attempt,
+            clientEvents.channelSubscribed(item.channel)
+        {
+            sendClientEvents(now: now, into: &effects)
+        }
+    }
+
+    /// True where it can go out as soon as the limit allows it.
+    private mutating func enqueue(
+        _ messages: [ClientEventQueue.Message],
+        on name: String,
+        _ id: ChannelID,
+        waiter: WaiterID?
+    ) throws(PusherClientError) -> Bool {
+        guard let event = messages.first?.event else { return false }
+        guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
+            throw PusherClientError(
+                .unsubscribed,
+                "the client event \(event) was not sent: \(name) is unsubscribed",
+                channelName: name
+            )
+        }
+        if case .invalid(let error) = subscription.phase {
+            throw PusherClientError(
+                .notSubscribed,
+                "the client event \(event) was not sent: \(error.message)",
+                channelName: name
+            )
+        }
+        let waiting = clientEvents.count(of: id)
+        guard messages.count <= max(configuration.queuedClientEvents, 1) - waiting else {
+            let parts = messages.count == 1 ? "" : ", and it goes out in \(messages.count)"
+            throw PusherClientError(
+                .clientEventQueueFull,
+                """
+                the client event \(event) was not sent: \(waiting) events wait on \(name) already\(parts); \
+                limits.queuedClientEvents allows \(configuration.queuedClientEvents)
+                """,
+                channelName: name
+            )
+        }
+        for message in messages {
+            let envelope = Envelope(event: message.event, channel: name, data: message.data)
+            clientEvents.append(
+                .init(channel: id, name: name, envelope: envelope, waiter: waiter),
+                isReady: subscription.isSubscribed
+            )
+        }
+        statistics.clientEvents.accepted += messages.count
+        return subscription.isSubscribed
+    }
+
+    /// Sends what may go out now.
+    mutating func sendClientEvents(now: Instant, into effects: inout [Effect]) {
+        guard let session = connection.session else { return }
+        let (items, wait) = clientEvents.next(limit: configuration.clientEventsPerSecond, now: now)
+        for item in items { effects.append(.sendClientEvent(session.attempt, item)) }
+        if let wait, clientEvents.timer == nil {
+            let timer = TimerID(.clientEvents, nextSerial())
+            clientEvents.timer = timer
+            effects.append(.schedule(timer, after: wait))
+        }
+    }
+
+    /// Events that somebody waits for are given up; the others go out when their channel is subscribed again.
+    mutating func loseClientEvents(into effects: inout [Effect]) {
+        if let timer = clientEvents.timer {
+            effects.append(.cancel(timer))
+            clientEvents.timer = nil
+        }
+        failClientEvents(clientEvents.connectionLost(), .notSubscribed, "the connection was lost", into: &effects)
+    }
+
+    /// The same for one channel, whose subscription is begun anew.
+    mutating func loseClientEvents(of id: ChannelID, into effects: inout [Effect]) {
+        let items = clientEvents.subscriptionLost(id)
+        failClientEvents(items, .notSubscribed, "the channel is being subscribed again", into: &effects)
+    }
+
+    /// The channel object is out of use.
+    mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
+        failClientEvents(clientEvents.remove(id), .unsubscribed, "the channel was unsubscribed", into: &effects)
+    }
+
+    private mutating func failClientEvents(
+        _ items: [ClientEventQueue.Item],
+        _ code: PusherClientError.Code,
+        _ reason: String,
+        into effects: inout [Effect]
+    ) {
+        statistics.clientEvents.dropped += items.count
+        for item in items {
+            let message = "the client event was not sent: \(reason)"
+            let error = PusherClientError(code, message, channelName: item.name)
+            if let waiter = item.waiter {
+                if sendWaiters.removeValue(forKey: waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
+            } else {
+                effects.append(.report(error))
+            }
+        }
+    }
+
+    /// The channel that takes client events and that the message names.
+    func clientEventChannel(named message: ServerErrorMessage) -> String? {
+        message.channelNamed { subscriptions[$0]?.sendsClientEvents == true }
+    }
+
+    /// The server rejected a client event. It seldom says of which channel.
+    mutating func clientEventRejected(
+        _ message: ServerErrorMessage,
+        named name: String?,
+        into effects: inout [Effect]
+    ) {
+        // Others send none, and may be called by a word of the message.
+        let name = name ?? clientEventChannel(named: message) ?? clientEvents.onlyRecentChannel
+        statistics.clientEvents.rejectedByServer += 1
+        let error = message.clientError(.clientEventRejected, channelName: name)
+        effects.append(.report(error))
+        guard let name, let subscription = subscriptions[name], subscription.isWanted else { return }
+        let event = Envelope(event: EventName.error, channel: name, data: .string(message.jsonText))
+        effects.append(.deliver(subscription.id, event))
+    }
+}

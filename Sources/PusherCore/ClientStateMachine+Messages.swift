@@ -1,0 +1,262 @@
+package import PusherProtocol
+
+/// What the server says.
+extension ClientStateMachine {
+    /// To whom an ordinary event goes, beside those who want the events of all channels.
+    package enum Recipient: Hashable, Sendable {
+        case nobody
+        case channel(ChannelID)
+    }
+
+    /// The recipient of an event that changes nothing, and only has to be handed over; nil for anything else. It says
+    /// what ``received(_:on:now:into:)`` would, but for the activity, which is once enough for many.
+    package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
+        guard connection.isConnected, connection.currentAttempt == id, !EventName.isProtocolEvent(eventName)
+        else { return nil }
+        guard let channelName else { return .nobody }
+        return subscriptions.recipient(channelName).map { .channel($0) }
+    }
+
+    /// A message came. One that names no protocol event is on its way to the user after one look at the channel table.
+    package mutating func received(
+        _ envelope: Envelope,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard connection.currentAttempt == id else { return drop(envelope) }
+        guard connection.isConnected else {
+            return receivedBeforeHandshake(envelope, on: id, now: now, into: &effects)
+        }
+        frameCame(now: now, into: &effects)
+        guard EventName.isProtocolEvent(envelope.event) else {
+            return deliver(envelope, now: now, into: &effects)
+        }
+
+        switch envelope.event {
+        case EventName.ping:
+            statistics.pings.received += 1
+            effects.append(.send(id, .pong))
+        case EventName.pong:
+            ponged(now: now)
+        case EventName.connectionEstablished:
+            ignore()
+        case EventName.error:
+            receivedError(envelope, on: id, now: now, into: &effects)
+        case EventName.subscriptionSucceededInternal:
+            subscriptionSucceeded(envelope, on: id, now: now, into: &effects)
+        case EventName.subscriptionCountInternal:
+            subscriptionCountChanged(envelope, into: &effects)
+        case EventName.subscriptionError, EventName.subscriptionErrorInternal:
+            subscriptionRefused(envelope, now: now, into: &effects)
+        case EventName.memberAddedInternal:
+            memberAdded(envelope, into: &effects)
+        case EventName.memberRemovedInternal:
+            memberRemoved(envelope, into: &effects)
+        case EventName.cacheMiss:
+            cacheMissed(envelope, into: &effects)
+        case EventName.signInSuccess:
+            signInSucceeded(envelope, now: now, into: &effects)
+        case EventName.watchlistEvents:
+            watchlistChanged(envelope, into: &effects)
+        default:
+            // Internal events that this version does not know are no user's business.
+            guard !EventName.isInternalEvent(envelope.event) else { return ignore() }
+            deliver(envelope, now: now, into: &effects)
+        }
+    }
+
+    /// A frame came that is no message. The connection goes on: the next one may be.
+    package mutating func receivedMalformed(
+        _ error: PusherClientError,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let current = connection.currentAttempt, current == id else { return ignore() }
+        if case .disconnecting = connection.state { return ignore() }
+        statistics.messages.malformed += 1
+        frameCame(now: now, into: &effects)
+        effects.append(.report(error))
+    }
+
+    // MARK: The handshake
+
+    private mutating func receivedBeforeHandshake(
+        _ envelope: Envelope,
+        on id: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        if case .disconnecting = connection.state { return drop(envelope) }
+        switch envelope.event {
+        case EventName.connectionEstablished:
+            guard let handshake = ConnectionStateMachine.Handshake(envelope.data) else {
+                statistics.messages.malformed += 1
+                let error = PusherClientError(
+                    .malformedMessage,
+                    "pusher:connection_established has no usable socket_id; the connection cannot be used"
+                )
+                return abandon(id, error, now: now, into: &effects)
+            }
+            if let handshake = connection.received(handshake, on: id, now: now, into: &effects) {
+                established(handshake, on: id, now: now, into: &effects)
+            }
+        case EventName.error:
+            // Before the handshake an error is what a close with its code would be (protocol clause 6.2).
+            let error = ServerErrorMessage(envelope.data)
+            abandon(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
+        default:
+            drop(envelope)
+            effects.append(
+                .report(
+                    PusherClientError(
+                        .malformedMessage,
+                        "the server sent \(envelope.event.prefix(fittingUTF8Bytes: EventName.maximumLength)) before pusher:connection_established"
+                    )
+                )
+            )
+        }
+    }
+
+    // MARK: Errors
+
+    /// After the handshake an error is information: the server closes by itself where it means to.
+    private mutating func receivedError(
+        _ envelope: Envelope,
+        on attempt: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        let message = ServerErrorMessage(envelope.data)
+        connection.noteReported(code: message.code, now: now)
+        keepAlive.errorReceived(now: now)
+        if message.isRejection {
+            let isClientEvent = envelope.channel != nil || message.concernsClientEvent
+            guard !isClientEvent, clientEventChannel(named: message) == nil else {
+                return clientEventRejected(message, named: envelope.channel, into: &effects)
+            }
+            return rateExceeded(message, now: now, into: &effects)
+        }
+        if let own = ownChannelAtFault(message, named: envelope.channel) {
+            answered(.channel(own), now: now, into: &effects)
+            return ownChannelFailed(own, message, named: envelope.channel, into: &effects)
+        }
+        if isAboutSignIn(message, named: envelope.channel) {
+            answered(.signIn, now: now, into: &effects)
+            return failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
+        }
+        guard let name = channelAtFault(message, named: envelope.channel) else {
+            return receivedUnclaimed(message, named: envelope.channel, now: now, into: &effects)
+        }
+        answered(.channel(name), now: now, into: &effects)
+        if message.isExistingSubscription, subscriptions[name]?.isPending == true {
+            // What was asked for is so already: the server has not yet seen, or has lost, the end of an older one.
+            guard subscriptions[name]?.roster != nil, subscriptions[name]?.isWanted == true else {
+                let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
+                return subscriptionSucceeded(success, on: attempt, now: now, into: &effects)
+            }
+            if startOver(name, now: now, into: &effects) { return }
+        }
+        effects.append(.report(message.clientError(channelName: name)))
+        let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
+        failSubscription(name, error, now: now, into: &effects)
+    }
+
+    /// A sign-in that is refused has no name: its error speaks of it at the most.
+    private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
+        guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
+        if message.quotesUserData { return true }
+        // A channel may well be called "signin".
+        return message.concernsSignIn && message.channelNamed(where: { subscriptions[$0] != nil }) == nil
+    }
+
+    /// The pending subscription that an error names (protocol clause 6.2), in its envelope or its message.
+    private func channelAtFault(_ message: ServerErrorMessage, named name: String?) -> String? {
+        // It may be an answer to an earlier unsubscribe of a channel that is being subscribed again.
+        guard !message.isMissingSubscription else { return nil }
+        if let name { return subscriptions[name]?.isPending == true ? name : nil }
+        // It may be an answer to a sign-in that was given up.
+        guard !message.quotesUserData else { return nil }
+        return message.channelNamed { subscriptions[$0]?.isPending == true }
+    }
+
+    // MARK: Events
+
+    private mutating func deliver(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        statistics.events.received += 1
+        guard let name = envelope.channel else {
+            statistics.events.delivered += 1
+            return effects.append(.deliver(nil, envelope))
+        }
+        // An event may still come for a channel that was just unsubscribed.
+        guard let subscription = subscriptions[name], subscription.hasEvents else {
+            return receivedForUser(envelope, into: &effects)
+        }
+        if subscription.decryption != nil, !EventName.isProtocolEvent(envelope.event) {
+            if case .failed(let error) = subscription.phase, error.kind != .timedOut {
+                // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
+                statistics.events.undecryptable += 1
+                let failure = Self.failure(of: envelope, .noKey(error), on: name)
+                return effects.append(.failedToDecrypt(subscription.id, envelope, failure))
+            }
+            let limit = configuration.heldEncryptedEvents
+            decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
+        } else {
+            statistics.events.delivered += 1
+            effects.append(.deliver(subscription.id, envelope))
+        }
+    }
+
+    private mutating func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isWanted else {
+            return ignore()
+        }
+        effects.append(.cacheMissed(subscription.id, envelope))
+    }
+
+    private mutating func subscriptionCountChanged(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let name = envelope.channel, var subscription = subscriptions[name], subscription.isWanted else {
+            return ignore()
+        }
+        guard let count = envelope.data.value?["subscription_count"]?.integer, count >= 0 else {
+            return reportMalformed("\(envelope.event) has no usable subscription_count", name, into: &effects)
+        }
+        subscription.subscriptionCount = count
+        subscriptions[name] = subscription
+        var event = envelope
+        event.event = EventName.subscriptionCount
+        effects.append(.subscriptionCountChanged(subscription.id, count, event))
+    }
+}
+
+extension ConnectionStateMachine.Handshake {
+    /// The shortest activity timeout that is believed: less would make a stream of pings.
+    private static let shortestActivityTimeout = Duration.seconds(1)
+
+    /// In bytes. It goes into requests, texts that are signed and the log.
+    private static let maximumSocketIDLength = 200
+
+    /// The protocol has digits and a full stop. What stands for something else in a form, a header field or a text that
+    /// is signed must not get there.
+    private static func isOfSocketID(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    /// Nil where there is no socket id that can be used. A missing or senseless activity timeout is no reason to do without a
+    /// connection.
+    init?(_ data: Envelope.Payload) {
+        guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty,
+            socketID.utf8.count <= Self.maximumSocketIDLength, socketID.utf8.allSatisfy(Self.isOfSocketID)
+        else { return nil }
+        self.init(socketID: socketID, activityTimeout: nil)
+        if let seconds = value["activity_timeout"]?.double, seconds > 0, seconds < 86_400 {
+            activityTimeout = max(.milliseconds(Int(seconds * 1_000)), Self.shortestActivityTimeout)
+        }
+    }
+}

@@ -1,0 +1,141 @@
+import PusherProtocol
+
+/// Calls that wait for an outcome: how each begins, and what ends it.
+extension ClientStateMachine {
+    package mutating func makeWaiter() -> WaiterID { WaiterID(rawValue: nextSerial()) }
+
+    /// Connects, and ends the wait when that has succeeded or cannot succeed.
+    package mutating func awaitConnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else {
+            return effects.append(.resume(waiter, .failed(Self.released)))
+        }
+        connectionWaiters.append(waiter)
+        connectIfIdle(now: now, into: &effects)
+    }
+
+    /// Connects, and ends the wait when the connection, with all its reconnecting, has ended for good.
+    package mutating func awaitEnd(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return effects.append(.resume(waiter, .done)) }
+        endWaiters.append(waiter)
+        connectIfIdle(now: now, into: &effects)
+    }
+
+    /// Ends the wait when the connection that was made, with all its reconnecting, has ended for good. That may be so
+    /// already: it does not connect.
+    package mutating func awaitEndOfConnection(_ waiter: WaiterID, into effects: inout [Effect]) {
+        guard !isReleased else { return effects.append(.resume(waiter, .done)) }
+        endWaiters.append(waiter)
+        settleEndWaiters(into: &effects)
+    }
+
+    /// Starts to connect where nothing is under way. A wait between attempts goes on: it is not cut short by everybody
+    /// who waits for its end.
+    private mutating func connectIfIdle(now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
+        switch connection.state {
+        case .initialized, .disconnecting, .disconnected, .refused: connect(now: now, into: &effects)
+        case .connecting, .connected, .asking, .waiting: settleConnectionWaiters(into: &effects)
+        }
+    }
+
+    /// Disconnects, and ends the wait when the socket is closed.
+    package mutating func awaitDisconnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        disconnectionWaiters.append(waiter)
+        disconnect(now: now, into: &effects)
+    }
+
+    /// Ends the wait when the channel is subscribed, or will not be.
+    package mutating func awaitSubscription(
+        _ waiter: WaiterID,
+        to name: String,
+        _ id: ChannelID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard !isReleased else {
+            return effects.append(.resume(waiter, .failed(Self.released)))
+        }
+        catchUp(now: now, into: &effects)
+        guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
+            let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) is unsubscribed")
+            return effects.append(.resume(waiter, .subscriptionFailed(error)))
+        }
+        switch subscription.phase {
+        case .subscribed:
+            effects.append(.resume(waiter, .done))
+        case .failed(let error), .invalid(let error):
+            effects.append(.resume(waiter, .subscriptionFailed(error)))
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing:
+            if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
+            subscription.waiters.append(waiter)
+            subscriptions[name] = subscription
+        }
+    }
+
+    /// The task that waits was cancelled.
+    ///
+    /// - Parameter channelName: The channel whose subscription it waits for; nil where it waits for something else.
+    package mutating func cancelWaiter(
+        _ waiter: WaiterID,
+        subscribing channelName: String? = nil,
+        into effects: inout [Effect]
+    ) {
+        if let channelName {
+            let isWaiting = subscriptions.update(channelName) { $0.cancelWaiter(waiter) } ?? false
+            guard isWaiting else { return }
+        } else if let index = connectionWaiters.firstIndex(of: waiter) {
+            connectionWaiters.remove(at: index)
+        } else if let index = disconnectionWaiters.firstIndex(of: waiter) {
+            disconnectionWaiters.remove(at: index)
+        } else if let index = endWaiters.firstIndex(of: waiter) {
+            endWaiters.remove(at: index)
+        } else if let index = signIn.waiters.firstIndex(of: waiter) {
+            signIn.waiters.remove(at: index)
+        } else if sendWaiters.removeValue(forKey: waiter) != nil {
+            statistics.clientEvents.dropped += clientEvents.remove(waiter)
+        } else {
+            return
+        }
+        effects.append(.resume(waiter, .cancelled))
+    }
+
+    // MARK: Outcomes
+
+    private mutating func settleEndWaiters(into effects: inout [Effect]) {
+        let outcome: WaiterOutcome
+        switch connection.state {
+        case .initialized, .connecting, .connected, .asking, .waiting, .disconnecting: return
+        case .disconnected(nil): outcome = .done
+        case .disconnected(let error?), .refused(let error): outcome = .failed(error)
+        }
+        for waiter in endWaiters { effects.append(.resume(waiter, outcome)) }
+        endWaiters = []
+    }
+
+    /// Ends the waits whose outcome is known by the state.
+    mutating func settleConnectionWaiters(into effects: inout [Effect]) {
+        if connection.connectionState != .disconnecting {
+            for waiter in disconnectionWaiters { effects.append(.resume(waiter, .done)) }
+            disconnectionWaiters = []
+        }
+        let outcome: WaiterOutcome
+        switch connection.state {
+        case .connecting, .asking, .waiting:
+            return
+        case .connected(let session):
+            outcome = .connected(socketID: session.socketID)
+        case .initialized, .disconnecting, .disconnected(nil):
+            outcome = .failed(PusherClientError(.disconnected, "disconnect() was called"))
+        case .disconnected(let error?), .refused(let error):
+            outcome = .failed(error)
+        }
+        for waiter in connectionWaiters { effects.append(.resume(waiter, outcome)) }
+        connectionWaiters = []
+        settleEndWaiters(into: &effects)
+        guard let error = connection.failure else { return }
+        for subscription in wantedSubscriptions {
+            failWaiters(of: subscription.name, .failed(error), into: &effects)
+        }
+        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .failed(error))) }
+    }
+}

@@ -1,0 +1,45 @@
+import PusherProtocol
+
+/// What an application asks for that knows more than the client: it is in the foreground again, the network has
+/// changed.
+extension ClientStateMachine {
+    /// Finds out now whether there is a connection. Where there should be one, and is none, it is made.
+    ///
+    /// - Parameter timeout: How long the server may take to answer.
+    package mutating func checkConnection(timeout: Duration, now: Instant, into effects: inout [Effect]) {
+        switch connection.state {
+        case .asking, .waiting:
+            connect(now: now, into: &effects)
+        case .connected(let session):
+            liveness.probe(timeout: timeout, now: now, into: &effects)
+            // Whoever asks knows of something that the connection may not have survived.
+            let patience = min(timeout, configuration.timeouts.pong)
+            keepAlive.expectLoss(until: now + patience + LivenessStateMachine.lateness)
+            pinged(now: now)
+            effects.append(.send(session.attempt, .ping))
+        case .initialized, .connecting, .disconnecting, .disconnected, .refused:
+            break
+        }
+    }
+
+    /// Gives up what stands, or is being tried, and connects.
+    package mutating func reconnectNow(now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return }
+        if connection.letGo(configuration, now: now, into: &effects) {
+            connectionEnded(now: now, into: &effects)
+        }
+        connect(now: now, into: &effects)
+    }
+
+    /// Connects to another server from now on: at once where a connection is wanted.
+    package mutating func switchTo(_ request: TransportRequest, now: Instant, into effects: inout [Effect]) {
+        if let old = try? configuration.endpoint.get(), old.host != request.host || old.port != request.port {
+            keepAlive.forget()
+        }
+        configuration.endpoint = .success(request)
+        connection.forgetServer(into: &effects)
+        if connection.isWanted { reconnectNow(now: now, into: &effects) }
+        connection.countAttempts(from: 0)
+        pace = SubscriptionPace()
+    }
+}

@@ -1,0 +1,16 @@
+package import PusherProtocol
+
+/// How a socket ended.
+package struct TransportClosure: Hashable, Sendable {
+    /// The code of the peer's close frame (1005 where that frame had none); nil where no close frame came.
+    package var code: CloseCode?
+    package var reason: String
+    /// What went wrong, where it was not the peer that ended the connection in an orderly way.
+    package var error: PusherClientError?
+
+    package init(code: CloseCode?, reason: String = "", error: PusherClientError? = nil) {
+        self.code = code
+        self.reason = reason
+        self.error = error
+    }
+}

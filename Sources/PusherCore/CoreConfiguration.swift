@@ -1,0 +1,33 @@
+/// What the machine needs to know of the options: checked, and in its own units.
+package struct CoreConfiguration: Hashable, Sendable {
+    /// Where to connect; an error where the options cannot be used.
+    package var endpoint: Result<TransportRequest, PusherClientError>
+    package var autoReconnect = true
+    package var timeouts = PusherTimeouts()
+    /// What the activity timeout is at the most, and what it is where the server names none.
+    package var activityTimeout: Duration = .seconds(120)
+    /// The most attempts after a loss; nil for no end.
+    package var maximumRetries: Int?
+    /// The longest wait before an attempt, whatever the policy says; nil for no bound.
+    package var maximumRetryDelay: Duration? = .seconds(30)
+    /// How many authorizations may be asked for at once.
+    package var authorizationsAtOnce = 16
+    /// How often an authorization is asked for before it has failed.
+    package var authorizationTries = 3
+    /// How often the key of an encrypted channel is asked for again because of one event.
+    package static let keyRefreshTries = 2
+    /// How many channels there may be.
+    package var channels = 100_000
+    /// What the list of members of a channel may grow to, and that of the watched users.
+    package var members = PresenceRoster.Limit()
+    /// How many events of an encrypted channel may wait for its key.
+    package var heldEncryptedEvents = 1_000
+    /// How many client events of a channel may wait to be sent.
+    package var queuedClientEvents = 100
+    /// The most client events that go out in a second; nil for no bound.
+    package var clientEventsPerSecond: Int? = 10
+
+    package init(endpoint: Result<TransportRequest, PusherClientError>) {
+        self.endpoint = endpoint
+    }
+}

@@ -1,0 +1,97 @@
+package import PusherProtocol
+
+/// What the machine asks of the shell. Effects are carried out on the event loop in exactly the order they were made.
+package enum Effect: Hashable, Sendable {
+    // MARK: Socket
+
+    /// Open a socket. All its events are reported with this id.
+    case open(AttemptID, TransportRequest)
+    /// Send a message on the socket. When it goes out, say so with ``ClientStateMachine/wrote(on:now:)``; the same goes for
+    /// the two cases that follow.
+    case send(AttemptID, Envelope)
+    /// Send a client event on the socket, and say whether it was written:
+    /// ``ClientStateMachine/clientEventWritten(_:on:error:now:into:)``.
+    case sendClientEvent(AttemptID, ClientEventQueue.Item)
+    /// Send a message of the application's own on the socket, and report it where it could not be written.
+    case sendMessage(AttemptID, Envelope)
+    /// Start the closing handshake.
+    case close(AttemptID, CloseCode)
+    /// End the socket at once; it is not heard of again.
+    case abort(AttemptID)
+
+    // MARK: Timers
+
+    /// Report the id to ``ClientStateMachine/timerFired(_:now:into:)`` after the time given.
+    case schedule(TimerID, after: Duration)
+    /// Forget the timer.
+    case cancel(TimerID)
+
+    // MARK: Questions to user code
+
+    /// Ask the retry policy, and answer with ``ClientStateMachine/retryDecided(_:delay:now:into:)``.
+    case askRetryPolicy(RetryQuestionID, RetryContext)
+    /// Ask the authorizer: say with ``ClientStateMachine/authorizationsBegan(_:into:)`` when that begins, from when on the
+    /// time runs, and answer with ``ClientStateMachine/authorized(_:_:now:into:)``.
+    case authorize(AuthorizationTry, AuthorizationQuestion)
+    /// The answer is not wanted any more.
+    case cancelAuthorization(AuthorizationTry)
+
+    // MARK: Publications
+
+    /// The state that PusherSwift's delegate knows changed.
+    case stateChanged(from: ConnectionState, to: ConnectionState)
+    /// The status changed.
+    case statusChanged(ConnectionStateMachine.Status)
+    /// Something went wrong that no waiting call is told of, or not alone.
+    case report(PusherClientError)
+
+    /// Hand an event to the handlers of all events, and to those of its channel.
+    case deliver(ChannelID?, Envelope)
+    /// A channel is subscribed; `away` is how long it was not, where it had been before.
+    case subscribed(ChannelID, Envelope, away: Duration?)
+    /// A channel could not be subscribed. The envelope is the event that its handlers get.
+    case subscriptionFailed(ChannelID, SubscriptionError, Envelope)
+    /// The number of subscriptions changed. The envelope is the event that its handlers get.
+    case subscriptionCountChanged(ChannelID, Int, Envelope)
+    /// The list of members is that of a new subscription. The difference is to the one before, if there was one.
+    case membersReplaced(ChannelID, [PresenceMember], PresenceRoster.Difference)
+    /// Somebody came. The envelope is the event that the handlers get.
+    case memberAdded(ChannelID, PresenceMember, Envelope)
+    /// Somebody left. The envelope is the event that the handlers get.
+    case memberRemoved(ChannelID, PresenceMember, Envelope)
+    /// The cache of the channel is empty.
+    case cacheMissed(ChannelID, Envelope)
+    /// An event of an encrypted channel cannot be read. The envelope is as it came.
+    case failedToDecrypt(ChannelID, Envelope, PusherClientError)
+    /// The channel object is out of use: nothing will be delivered to it any more.
+    case retired(ChannelID)
+
+    /// A user is signed in. The envelope is the server's message.
+    case signedIn(SignedInUser, Envelope)
+    /// Nobody is signed in. The envelope is the event that the user's handlers get.
+    case signInFailed(PusherClientError, Envelope)
+    /// Hand a server-to-user event to the user's handlers.
+    case deliverToUser(Envelope)
+    /// Watched users came or went.
+    case watchlistChanged(WatchlistEvent)
+
+    /// The client is out of use: nothing will be told to anybody any more.
+    case released
+
+    // MARK: Waiting calls
+
+    /// End a waiting call.
+    case resume(WaiterID, WaiterOutcome)
+}
+
+/// How a waiting call ends.
+package enum WaiterOutcome: Hashable, Sendable {
+    /// With the socket id.
+    case connected(socketID: String)
+    /// Without a value.
+    case done
+    case failed(PusherClientError)
+    case subscriptionFailed(SubscriptionError)
+    /// With `CancellationError`.
+    case cancelled
+}

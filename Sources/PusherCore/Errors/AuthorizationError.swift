@@ -1,0 +1,150 @@
+import Dispatch
+
+/// Why an authorization of a channel, or of the user, could not be had.
+///
+/// It is the cause of a ``SubscriptionError``, or of what ``Pusher/signedIn()`` throws. An ``AsyncAuthorizer`` of your
+/// own may throw it, to say what the backend answered and whether asking again can help; whatever else it throws
+/// becomes the cause of one of kind ``Kind-swift.struct/authorizerFailed``.
+public struct AuthorizationError: Error, Sendable {
+    /// What went wrong. New kinds may come with new versions: keep a `default` when you switch over them.
+    public struct Kind: RawRepresentable, Hashable, Sendable {
+        /// The kind's name, as it is printed.
+        public let rawValue: String
+
+        /// Makes a kind from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// There is no way to authorize: ``AuthMethod/noMethod``.
+        public static let noMethod = Self(rawValue: "noMethod")
+        /// No request could be made, for example of a URL that is none.
+        public static let invalidRequest = Self(rawValue: "invalidRequest")
+        /// The request brought no answer: the network, TLS, or the time it took.
+        public static let requestFailed = Self(rawValue: "requestFailed")
+        /// The endpoint redirected to another scheme, host or port, to what is no http or https URL, or again and again.
+        /// The redirect was not followed. If it was to another origin, the message names both.
+        public static let redirectRefused = Self(rawValue: "redirectRefused")
+        /// The backend answered with a status other than 2xx.
+        public static let refused = Self(rawValue: "refused")
+        /// The answer lacks what it must have, or has it in a form that cannot be used.
+        public static let invalidResponse = Self(rawValue: "invalidResponse")
+        /// The authorizer did not answer in ``PusherTimeouts/authorization``.
+        public static let timedOut = Self(rawValue: "timedOut")
+        /// The authorizer gave nil, or threw an error of its own.
+        public static let authorizerFailed = Self(rawValue: "authorizerFailed")
+    }
+
+    /// Whether to ask again.
+    public enum Recovery: Hashable, Sendable {
+        /// It would be of no use.
+        case none
+        /// Once more, at once, whatever the limit of tries: with what the providers then give, an expired token may be
+        /// a fresh one.
+        case askOnceMore
+        /// After what ``PusherClientOptions/authorizationRetryPolicy`` says, but not before this time; within
+        /// ``PusherClientOptions/Limits-swift.struct/authorizationTries``.
+        case retry(after: Duration)
+    }
+
+    /// What went wrong.
+    public var kind: Kind
+    /// What was wrong, and what to do about it, in one line. It has nothing secret in it, and control characters of a
+    /// server's text are shown by their escapes.
+    public var message: String
+    /// The HTTP status of the answer, where there was one.
+    public var httpStatus: Int?
+    /// The URL that answered, or was to answer, without its query: where redirects led, if there were any.
+    public var url: String?
+    /// The header fields of the answer, but for those whose name says that they may carry credentials: cookies, tokens,
+    /// keys, the places of redirects and the like. The first 64, without those whose name has more than 200 bytes, each
+    /// value cut to 1,000 bytes.
+    public var httpHeaders: [String: String]
+    /// The body of a refusal, cut to 10,000 bytes; nil for answers of 2xx, which may hold signatures.
+    public var body: String?
+    /// Whether asking again can help. Default: no.
+    public var recovery: Recovery
+    /// The error underneath. While a channel, or the sign-in, has failed because of it, the client keeps it, and with
+    /// it whatever it refers to.
+    public var cause: (any Error)? {
+        get { foreign?.error }
+        set { foreign = newValue.map(ForeignError.init) }
+    }
+
+    private var foreign: ForeignError?
+
+    /// Makes an error.
+    public init(
+        _ kind: Kind,
+        _ message: String,
+        url: String? = nil,
+        httpStatus: Int? = nil,
+        httpHeaders: [String: String] = [:],
+        body: String? = nil,
+        recovery: Recovery = .none,
+        cause: (any Error)? = nil
+    ) {
+        self.kind = kind
+        self.message = message.escapingControls
+        self.url = url
+        self.httpStatus = httpStatus
+        self.httpHeaders = httpHeaders
+        self.body = body
+        self.recovery = recovery
+        self.cause = cause
+    }
+}
+
+extension AuthorizationError.Kind: CustomStringConvertible {
+    /// The kind's name.
+    public var description: String { rawValue }
+}
+
+/// Two errors are equal where everything but the cause is.
+extension AuthorizationError: Hashable {
+    /// Compares everything but the cause.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.kind == right.kind && left.message == right.message && left.url == right.url
+            && left.httpStatus == right.httpStatus
+            && left.httpHeaders == right.httpHeaders && left.body == right.body && left.recovery == right.recovery
+    }
+
+    /// Hashes kind and message.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(kind)
+        hasher.combine(message)
+    }
+}
+
+extension AuthorizationError: ExplainedError, CustomStringConvertible {
+    /// Kind, message and status in one line.
+    public var description: String {
+        ("\(kind): \(message)" + (httpStatus.map { " (HTTP status \($0))" } ?? "")).escapingControls
+    }
+}
+
+/// An error that user code may have made. What it refers to may call the client when it goes, and the client may let go
+/// of it under a lock: so it goes on another thread.
+private final class ForeignError: Sendable {
+    private final class Box: Sendable {
+        let error: any Error
+
+        init(_ error: any Error) { self.error = error }
+    }
+
+    /// Where the box is, of which this is the owner. A reference could be the last one when this object is freed.
+    private let address: UInt
+
+    init(_ error: any Error) {
+        address = UInt(bitPattern: Unmanaged.passRetained(Box(error)).toOpaque())
+    }
+
+    deinit {
+        let address = address
+        DispatchQueue.global().async { Self.box(at: address)?.release() }
+    }
+
+    var error: (any Error)? { withExtendedLifetime(self) { Self.box(at: address)?.takeUnretainedValue().error } }
+
+    private static func box(at address: UInt) -> Unmanaged<Box>? {
+        UnsafeRawPointer(bitPattern: address).map { Unmanaged.fromOpaque($0) }
+    }
+}

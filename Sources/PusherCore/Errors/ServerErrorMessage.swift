@@ -1,0 +1,119 @@
+package import PusherProtocol
+
+/// The payload of `pusher:error`, in every shape that servers give it (protocol clause 6.2).
+package struct ServerErrorMessage: Hashable, Sendable {
+    package var code: Int?
+    package var message: String
+
+    package init(_ data: Envelope.Payload) {
+        let value = data.value
+        code = value?["code"]?.integer
+        message = value?["message"]?.string.map(Self.presentable) ?? "the server gave no message"
+    }
+
+    /// A server's text as it may be shown and logged: cut to a length that nobody minds, in one line without control
+    /// characters, and without what a server repeats that says "Invalid signature: Expected … digest of SOCKET:CHANNEL:DATA, but got SIGNATURE".
+    package static func presentable(_ text: String) -> String {
+        let text = text.prefix(fittingUTF8Bytes: 1_000).escapingControls.prefix(fittingUTF8Bytes: 1_000)
+        // What was signed may be about a user, and is JSON then. The names before it are what the error is about.
+        let data = text.firstRange(of: "digest of ").flatMap { text[$0.upperBound...].firstIndex(of: "{") }
+        let signature = text.firstRange(of: "but got ")?.upperBound
+        guard let end = [data, signature].compactMap(\.self).min() else { return text }
+        return text[..<end] + "…"
+    }
+
+    /// The code as that of a close; nil where it is none.
+    var closeCode: CloseCode? {
+        guard let code, (1000...4999).contains(code) else { return nil }
+        return CloseCode(rawValue: code)
+    }
+
+    var isExistingSubscription: Bool { message.hasPrefix("Existing subscription") }
+    var isMissingSubscription: Bool { message.hasPrefix("No current subscription") }
+
+    /// The error as the data of an event.
+    var jsonText: String {
+        JSONValue.object(["code": code.map { .integer($0) } ?? .null, "message": .string(message)]).jsonText
+    }
+
+    /// A client event was rejected, or (Reverb) any message because there were too many.
+    var isRejection: Bool { code == 4301 }
+
+    /// The message is about a client event, and about nothing else.
+    var concernsClientEvent: Bool { message.lowercased().contains("client event") }
+
+    /// The message is about the sign-in, and about nothing else.
+    var concernsSignIn: Bool {
+        let text = message.lowercased()
+        return ["signin", "sign-in", "sign in", "user_data"].contains { text.contains($0) }
+    }
+
+    /// The message repeats what was signed for the sign-in, and may by that name anything.
+    var quotesUserData: Bool { message.contains("::user::") }
+
+    /// Refusals of a sign-in come without a code, or with one of those that servers without sign-in answer with.
+    var canRefuseSignIn: Bool { canRefuseSubscription || code == 4200 }
+
+    /// Refusals of a subscription come without a code, or with that of an unauthorized connection.
+    var canRefuseSubscription: Bool { code == nil || isUnauthorized }
+
+    /// Reverb says so of every subscription that it refuses, and of nothing else.
+    var isUnauthorized: Bool { code == 4009 }
+
+    /// Reverb's answer to messages that it does not know, `pusher:signin` among them. Not what soketi and pylon say with
+    /// the same code before they close.
+    var isInvalidMessage: Bool { code == 4200 && message.hasPrefix("Invalid message") }
+
+    /// Whether it can be the refusal of a request that it does not name.
+    func canRefuse(_ request: UnansweredRequests.Request) -> Bool {
+        switch request {
+        case .signIn: canRefuseSubscription || isInvalidMessage
+        case .channel(let name):
+            canRefuseSubscription
+                && !(concernsSignIn && name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8))
+        }
+    }
+
+    func clientError(_ kind: PusherClientError.Code = .serverError, channelName: String? = nil) -> PusherClientError {
+        PusherClientError(
+            kind,
+            message,
+            serverCode: code,
+            channelName: channelName?.prefix(fittingUTF8Bytes: ChannelName.maximumLength)
+        )
+    }
+
+    /// The longest channel name that stands in the message as a word of its own, of those that are asked for. Each word
+    /// is looked at once, however many channels there are.
+    func channelNamed(where isMeant: (String) -> Bool) -> String? {
+        var longest: String?
+        for word in message.utf8.split(whereSeparator: { !Self.isNameByte($0) }) {
+            var word = word
+            while !word.isEmpty {
+                if word.count <= ChannelName.maximumLength, word.count > longest?.utf8.count ?? 0,
+                    let name = String(word), isMeant(name)
+                {
+                    longest = name
+                }
+                // Full stops, commas and semicolons may belong to a name, or end the sentence or clause that has it.
+                guard let last = word.last, Self.isPunctuation(last) else { break }
+                word = word.dropLast()
+            }
+        }
+        return longest
+    }
+
+    /// Whether the name of a user's own channel stands in the message. It may have any byte in it, for the user's id
+    /// has.
+    func hasName(_ name: String) -> Bool {
+        guard let range = message.utf8.firstRange(of: name.escapingControls.utf8) else { return false }
+        guard let next = message.utf8[range.upperBound...].first else { return true }
+        return !Self.isNameByte(next) || Self.isPunctuation(next)
+    }
+
+    private static func isPunctuation(_ byte: UInt8) -> Bool {
+        byte == UInt8(ascii: ".") || byte == UInt8(ascii: ",") || byte == UInt8(ascii: ";")
+    }
+
+    private static func isNameByte(_ byte: UInt8) -> Bool { ChannelName.isAllowed(byte) }
+}

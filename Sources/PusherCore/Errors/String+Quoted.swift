@@ -1,0 +1,36 @@
+extension String {
+    /// For the text of an error: in quotes, without characters that act on a terminal, and not endless.
+    package var quoted: String { String(reflecting: prefix(fittingUTF8Bytes: 200)) }
+
+    /// For a line of a log, or the text of an error: characters that end a line, act on a terminal, or change the direction
+    /// of the text around them are shown by their escapes, for example `\u{1B}`. Servers choose such texts.
+    package var escapingControls: String {
+        guard unicodeScalars.contains(where: \.isControl) else { return self }
+        return unicodeScalars.reduce(into: "") { text, scalar in
+            if scalar.isControl {
+                text += scalar.escaped(asASCII: true)
+            } else {
+                text.unicodeScalars.append(scalar)
+            }
+        }
+    }
+
+    /// As much from the start as fits into that many bytes. A bound on characters is none: one can have any length.
+    package func prefix(fittingUTF8Bytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(startIndex, offsetBy: max(limit, 0))
+        while end.samePosition(in: unicodeScalars) == nil { end = utf8.index(before: end) }
+        return String(self[..<end])
+    }
+}
+
+extension Unicode.Scalar {
+    fileprivate var isControl: Bool {
+        guard value >= 0x7F else { return value < 0x20 }
+        // C1, U+2028, U+2029, and what embeds, overrides and isolates directions.
+        switch properties.generalCategory {
+        case .control, .lineSeparator, .paragraphSeparator: return true
+        default: return properties.isBidiControl
+        }
+    }
+}

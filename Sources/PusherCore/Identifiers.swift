@@ -1,0 +1,80 @@
+/// One try to open a socket, and that socket's life. Whatever names an attempt that is over is ignored.
+package struct AttemptID: Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// One channel object. A channel that is unsubscribed and subscribed again has a new one.
+package struct ChannelID: Hashable, Sendable, Comparable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// One question to a retry policy.
+package struct RetryQuestionID: Hashable, Sendable {
+    package enum Subject: Hashable, Sendable, CaseIterable {
+        /// When to try to connect again.
+        case connection
+        /// When to ask for an authorization again.
+        case authorization
+    }
+
+    package let subject: Subject
+    package let serial: UInt64
+
+    package init(_ subject: Subject, _ serial: UInt64) {
+        self.subject = subject
+        self.serial = serial
+    }
+}
+
+/// One call that waits for an outcome.
+package struct WaiterID: Hashable, Sendable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+}
+
+/// One timer. It fires at most once; a fired timer whose id is no longer current does nothing.
+package struct TimerID: Hashable, Sendable {
+    package enum Purpose: Hashable, Sendable, CaseIterable {
+        /// An attempt to connect takes too long.
+        case attempt
+        /// The time to try again has come.
+        case retry
+        /// The client has been trying for so long that the application should know.
+        case unavailable
+        /// The server does not answer the closing handshake.
+        case closing
+        /// Nothing may have come from the server for the activity timeout.
+        case activity
+        /// The server has not answered a ping.
+        case pong
+        /// The client has sent nothing for so long that the connection may be cut.
+        case keepAlive
+        /// The oldest subscription that is under way has taken too long.
+        case subscription
+        /// More subscriptions may go out without passing the server's limit.
+        case subscriptionPace
+        /// An authorizer does not answer, or the time to ask it again has come.
+        case authorization
+        /// The server does not answer the sign-in.
+        case signIn
+        /// The server does not answer the subscription to the user's own channel.
+        case ownChannel
+        /// Client events may go out again without passing the server's limit.
+        case clientEvents
+    }
+
+    package let purpose: Purpose
+    package let serial: UInt64
+
+    package init(_ purpose: Purpose, _ serial: UInt64) {
+        self.purpose = purpose
+        self.serial = serial
+    }
+}

@@ -1,0 +1,80 @@
+import PusherProtocol
+
+/// The channel on which the server sends the user's own events (protocol clause 9). The application does not know of
+/// it: what goes wrong with it is reported.
+extension ClientStateMachine {
+    /// Does nothing where it was asked for, and neither refused nor left unanswered.
+    mutating func subscribeToOwnChannel(of user: SignedInUser, into effects: inout [Effect]) {
+        guard let session = connection.session else { return }
+        switch signIn.ownChannels[user.channelName] {
+        case .asked, .subscribed: return
+        case nil, .overdue: break
+        }
+        if let other = signIn.awaitedOwnChannel {
+            effects.append(.cancel(other.timer))
+            signIn.ownChannels[other.name] = .overdue
+        }
+        let timer = TimerID(.ownChannel, nextSerial())
+        signIn.ownChannels[user.channelName] = .asked(timer: timer)
+        effects.append(.schedule(timer, after: configuration.timeouts.subscription))
+        requests.sent(.channel(user.channelName))
+        effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
+    }
+
+    mutating func ownChannelSucceeded(_ name: String, into effects: inout [Effect]) {
+        switch signIn.ownChannels[name] {
+        case nil, .subscribed: return ignore()
+        case .asked(let timer): effects.append(.cancel(timer))
+        case .overdue: break
+        }
+        signIn.ownChannels[name] = .subscribed
+        settleSignInWaiters(into: &effects)
+    }
+
+    /// The next call of `signIn()` asks for it again, and so does the next connection.
+    mutating func ownChannelRefused(_ name: String, into effects: inout [Effect]) {
+        if case .asked(let timer)? = signIn.ownChannels.removeValue(forKey: name) { effects.append(.cancel(timer)) }
+        settleSignInWaiters(into: &effects)
+    }
+
+    /// The server did not answer in time.
+    mutating func ownChannelTimedOut(_ timer: TimerID, into effects: inout [Effect]) {
+        guard let awaited = signIn.awaitedOwnChannel, awaited.timer == timer else { return }
+        signIn.ownChannels[awaited.name] = .overdue
+        guard signIn.user?.channelName == awaited.name else { return }
+        let error = SubscriptionError(
+            .timedOut,
+            channelName: awaited.name,
+            """
+            the server did not answer the subscription to the user's own channel within \
+            \(configuration.timeouts.subscription): events for the user may not come; signIn() asks for it again
+            """
+        )
+        effects.append(.report(error.clientError))
+        settleSignInWaiters(into: &effects)
+    }
+
+    // MARK: Errors
+
+    /// The own channel that an error names.
+    func ownChannelAtFault(_ message: ServerErrorMessage, named name: String?) -> String? {
+        guard !signIn.ownChannels.isEmpty, !message.isMissingSubscription, !message.quotesUserData else { return nil }
+        if let name { return signIn.ownChannels[name] == nil ? nil : name }
+        return signIn.ownChannels.keys.filter(message.hasName).max { $0.utf8.count < $1.utf8.count }
+    }
+
+    mutating func ownChannelFailed(
+        _ own: String,
+        _ message: ServerErrorMessage,
+        named name: String?,
+        into effects: inout [Effect]
+    ) {
+        if message.isExistingSubscription {
+            // What was asked for is so already.
+            guard signIn.ownChannels[own] == .subscribed else { return ownChannelSucceeded(own, into: &effects) }
+        } else {
+            ownChannelRefused(own, into: &effects)
+        }
+        effects.append(.report(message.clientError(channelName: name)))
+    }
+}

@@ -1,0 +1,209 @@
+import PusherProtocol
+
+/// The user: sign-in, their own events, and those whom they watch (protocol clause 9).
+extension ClientStateMachine {
+    // MARK: Calls
+
+    /// Signs the user in, now or as soon as there is a connection, and again on each connection after it.
+    package mutating func signIn(now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
+        switch signIn.phase {
+        case .authorizing, .signingIn: return
+        case .signedIn(let user): return subscribeToOwnChannel(of: user, into: &effects)
+        case .unwanted, .waiting, .failed: break
+        }
+        signIn.phase = .waiting
+        beginSignIn(now: now, into: &effects)
+    }
+
+    /// Signs in, and ends the wait when that has succeeded or failed: when it has succeeded, and the server has answered
+    /// the subscription to the user's own channel, or had the time for it.
+    package mutating func awaitSignIn(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+        guard !isReleased else { return effects.append(.resume(waiter, .failed(Self.released))) }
+        signIn(now: now, into: &effects)
+        switch signIn.phase {
+        case .signedIn where !signIn.isAwaitingOwnChannel:
+            effects.append(.resume(waiter, .done))
+        case .failed(let error):
+            effects.append(.resume(waiter, .failed(error)))
+        case .unwanted, .waiting, .authorizing, .signingIn, .signedIn:
+            if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
+            signIn.waiters.append(waiter)
+        }
+    }
+
+    /// The application wants nobody signed in any more. The protocol has no message for it: the connection that stands
+    /// stays as it is, and what the server says to the user on it is dropped.
+    package mutating func signOut(now: Instant, into effects: inout [Effect]) {
+        guard signIn.isWanted else { return }
+        endSignInWork(into: &effects)
+        let waiters = signIn.takeWaiters()
+        signIn.signedOut()
+        let error = PusherClientError(.signInFailed, "signOut() was called")
+        for waiter in waiters { effects.append(.resume(waiter, .failed(error))) }
+        endWaitingForSignIn(now: now, into: &effects)
+    }
+
+    // MARK: Steps
+
+    mutating func beginSignIn(now: Instant, into effects: inout [Effect]) {
+        guard signIn.phase == .waiting, let session = connection.session else { return }
+        let id = beginAuthorization(of: .user, socketID: session.socketID, now: now, into: &effects)
+        // The outcome of one that fails at once is an input of its own.
+        signIn.phase = .authorizing(id)
+    }
+
+    mutating func signInAuthorized(
+        _ result: Result<Authorization, AuthorizationError>,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let session = connection.session else { return }
+        switch result {
+        case .failure(let error):
+            failSignIn(
+                PusherClientError(.signInFailed, error.message, cause: error),
+                status: error.httpStatus,
+                now: now,
+                into: &effects
+            )
+        case .success(let authorization):
+            if let problem = Self.problem(with: authorization) {
+                let message = "the authorization of the user cannot be used: \(problem)"
+                return failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
+            }
+            let timer = TimerID(.signIn, nextSerial())
+            signIn.phase = .signingIn(timer: timer)
+            signIn.askedFor = Self.userID(of: authorization)
+            effects.append(.schedule(timer, after: configuration.timeouts.signIn))
+            requests.sent(.signIn)
+            let message = Envelope.signIn(auth: authorization.auth, userData: authorization.data ?? "")
+            effects.append(.send(session.attempt, message))
+        }
+    }
+
+    private static func problem(with authorization: Authorization) -> String? {
+        if let problem = problem(withAuth: authorization.auth) { return problem }
+        guard let data = authorization.data else { return "it has no user_data" }
+        guard data.utf8.count <= maximumDataLength else {
+            return "its user_data has more than \(maximumDataLength) bytes"
+        }
+        guard JSONValue(parsing: data)?.object != nil else { return "its user_data is not the JSON text of an object" }
+        return userID(of: authorization) == nil ? "its user_data has no id" : nil
+    }
+
+    private static func userID(of authorization: Authorization) -> String? {
+        let id = authorization.data.flatMap(JSONValue.init(parsing:))?["id"]?.identifier
+        return id?.isEmpty == false ? id : nil
+    }
+
+    mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        guard connection.session != nil, signIn.isWanted, signIn.user == nil else {
+            ignore()
+            return answered(.signIn, now: now, into: &effects)
+        }
+        guard let user = SignedInUser(envelope.data) else {
+            let message = "\(EventName.signInSuccess) names no user"
+            guard signIn.isAwaitingServer else { return reportMalformed(message, nil, into: &effects) }
+            failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
+            return answered(.signIn, now: now, into: &effects)
+        }
+        guard signIn.isMeant(user) else { return ignore() }
+        endSignInWork(into: &effects)
+        signIn.phase = .signedIn(user)
+        statistics.signIns.succeeded += 1
+        subscribeToOwnChannel(of: user, into: &effects)
+        effects.append(.signedIn(user, envelope))
+        settleSignInWaiters(into: &effects)
+        endWaitingForSignIn(now: now, into: &effects)
+        retryNameless(now: now, into: &effects)
+        answered(.signIn, now: now, into: &effects)
+    }
+
+    /// Ends the waits for the sign-in, unless the user's own channel is still to come: an event that a backend sends to
+    /// the user before that is lost.
+    mutating func settleSignInWaiters(into effects: inout [Effect]) {
+        guard signIn.user != nil, !signIn.isAwaitingOwnChannel else { return }
+        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .done)) }
+    }
+
+    /// Presence channels that failed because nobody was signed in can be subscribed now.
+    private mutating func retryNameless(now: Instant, into effects: inout [Effect]) {
+        for subscription in wantedSubscriptions where subscription.roster != nil {
+            guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
+            beginSubscription(to: subscription.name, now: now, into: &effects)
+        }
+    }
+
+    /// The server did not answer in time.
+    mutating func signInTimedOut(_ timer: TimerID, now: Instant, into effects: inout [Effect]) {
+        guard case .signingIn(timer) = signIn.phase else { return }
+        let message =
+            "the server did not answer the sign-in within \(configuration.timeouts.signIn)" + words(since: .signIn)
+        failSignIn(PusherClientError(.signInTimedOut, message), now: now, into: &effects)
+    }
+
+    mutating func failSignIn(
+        _ error: PusherClientError,
+        status: Int? = nil,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        endSignInWork(into: &effects)
+        signIn.phase = .failed(error)
+        statistics.signIns.failed += 1
+        var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
+        if let status = status ?? error.serverCode { data["status"] = .integer(status) }
+        let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
+        effects.append(.signInFailed(error, event))
+        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .failed(error))) }
+        endWaitingForSignIn(now: now, into: &effects)
+    }
+
+    /// What is under way for the sign-in is not needed any more.
+    private mutating func endSignInWork(into effects: inout [Effect]) {
+        switch signIn.phase {
+        case .authorizing(let id): cancelAuthorizations([id], into: &effects)
+        case .signingIn(let timer): effects.append(.cancel(timer))
+        case .unwanted, .waiting, .signedIn, .failed: break
+        }
+    }
+
+    // MARK: What the server says to the user
+
+    /// An event that no subscribed channel has: the user's own, or nobody's.
+    mutating func receivedForUser(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard let user = signIn.user, envelope.channel == user.channelName,
+            !EventName.isProtocolEvent(envelope.event)
+        else {
+            statistics.events.dropped[.notSubscribed, default: 0] += 1
+            return
+        }
+        statistics.events.delivered += 1
+        effects.append(.deliverToUser(envelope))
+    }
+
+    mutating func watchlistChanged(_ envelope: Envelope, into effects: inout [Effect]) {
+        guard signIn.user != nil else { return ignore() }
+        guard let events = envelope.data.value?["events"]?.array else {
+            return reportMalformed("\(envelope.event) has no list of events", nil, into: &effects)
+        }
+        var isReported = false
+        for event in events {
+            guard let name = event["name"]?.string, let ids = event["user_ids"]?.array?.compactMap(\.identifier) else {
+                // Once: a message has room for millions of them.
+                if !isReported {
+                    reportMalformed("\(envelope.event) has an event without a name or user_ids", nil, into: &effects)
+                }
+                isReported = true
+                continue
+            }
+            let leavesOut = signIn.watched(name, ids, configuration.members)
+            effects.append(.watchlistChanged(WatchlistEvent(name: name, userIDs: ids)))
+            if leavesOut {
+                let what = "more watched users are online than are kept"
+                effects.append(.report(tooManyMembers(what, channel: nil)))
+            }
+        }
+    }
+}

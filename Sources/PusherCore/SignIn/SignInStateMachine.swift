@@ -1,0 +1,143 @@
+import PusherProtocol
+
+/// The user who is signed in.
+package struct SignedInUser: Hashable, Sendable {
+    package var id: String
+    /// `user_data`, as JSON text.
+    package var data: String
+
+    /// The channel on which the server sends the user's own events.
+    package var channelName: String { ChannelName.serverToUserPrefix + id }
+}
+
+extension SignedInUser {
+    /// The payload of `pusher:signin_success`; nil where it names no user. Servers write the data once or twice
+    /// encoded, and ids as strings or numbers.
+    init?(_ payload: Envelope.Payload) {
+        guard let data = payload.value?["user_data"] else { return nil }
+        let text = data.string ?? data.jsonText
+        guard let id = JSONValue(parsing: text)?["id"]?.identifier, !id.isEmpty else { return nil }
+        self.init(id: id, data: text)
+    }
+}
+
+/// The sign-in: once asked for, it is done on every connection.
+package struct SignInStateMachine: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// Nobody has asked for it.
+        case unwanted
+        /// There is no connection.
+        case waiting
+        case authorizing(AuthorizationID)
+        case signingIn(timer: TimerID)
+        case signedIn(SignedInUser)
+        /// Tried again on the next connection, or when the application asks.
+        case failed(PusherClientError)
+    }
+
+    /// A channel on which the server sends a user's own events.
+    package enum OwnChannel: Hashable, Sendable {
+        case asked(timer: TimerID)
+        /// Not answered in time, or not awaited any more: the answer may still come.
+        case overdue
+        case subscribed
+    }
+
+    package internal(set) var phase = Phase.unwanted
+    /// Those that were asked for on this connection, and not refused: they stay so when the user signs out. One at the
+    /// most is awaited, the last.
+    package internal(set) var ownChannels: [String: OwnChannel] = [:]
+    /// Who was last asked to be signed in on this connection; nil where nobody was since ``signedOut()``.
+    var askedFor: String?
+    /// True where the server may still answer a sign-in of before ``signedOut()``.
+    private var isAnswerGivenUp = false
+    /// The users of the watchlist who are online, as far as the server has said.
+    package private(set) var online: Set<String> = []
+    private var onlineSize = 0
+    /// True where there was no room for somebody on this connection.
+    private var leavesOut = false
+    package var waiters: [WaiterID] = []
+
+    package init() {}
+
+    package var isWanted: Bool { phase != .unwanted }
+
+    package var user: SignedInUser? {
+        guard case .signedIn(let user) = phase else { return nil }
+        return user
+    }
+
+    /// True where the outcome is still to come.
+    package var isUnderWay: Bool {
+        switch phase {
+        case .authorizing, .signingIn: true
+        case .unwanted, .waiting, .signedIn, .failed: false
+        }
+    }
+
+    package var isAwaitingServer: Bool {
+        if case .signingIn = phase { true } else { false }
+    }
+
+    /// The own channel whose subscription the server has still to answer.
+    package var awaitedOwnChannel: (name: String, timer: TimerID)? {
+        for (name, own) in ownChannels { if case .asked(let timer) = own { return (name, timer) } }
+        return nil
+    }
+
+    /// True while a user is signed in, and the server has still to answer the subscription to their own channel.
+    package var isAwaitingOwnChannel: Bool {
+        guard let user, case .asked? = ownChannels[user.channelName] else { return false }
+        return true
+    }
+
+    /// Whether a success can be that of what is wanted, and not that of what was before a sign-out.
+    func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || askedFor == user.id }
+
+    /// The application wants nobody signed in any more.
+    mutating func signedOut() {
+        let old = self
+        self = SignInStateMachine()
+        ownChannels = old.ownChannels
+        isAnswerGivenUp = old.isAnswerGivenUp || old.askedFor != nil && old.user == nil
+    }
+
+    package mutating func takeWaiters() -> [WaiterID] {
+        defer { waiters = [] }
+        return waiters
+    }
+
+    /// The server tells of users who came or went. True where there was no room for somebody, for the first time on
+    /// this connection.
+    package mutating func watched(_ name: String, _ ids: [String], _ limit: PresenceRoster.Limit) -> Bool {
+        let hasLeftOut = leavesOut
+        switch name {
+        case EventName.online:
+            for id in ids where !online.contains(id) {
+                if online.count < limit.count, onlineSize + id.utf8.count <= limit.size {
+                    online.insert(id)
+                    onlineSize += id.utf8.count
+                } else {
+                    leavesOut = true
+                }
+            }
+        case EventName.offline:
+            for id in ids where online.remove(id) != nil { onlineSize -= id.utf8.count }
+        default: break
+        }
+        return leavesOut && !hasLeftOut
+    }
+
+    /// The connection is gone.
+    package mutating func connectionLost(into effects: inout [Effect]) {
+        if case .signingIn(let timer) = phase { effects.append(.cancel(timer)) }
+        if let awaited = awaitedOwnChannel { effects.append(.cancel(awaited.timer)) }
+        if isWanted { phase = .waiting }
+        ownChannels = [:]
+        askedFor = nil
+        isAnswerGivenUp = false
+        online = []
+        onlineSize = 0
+        leavesOut = false
+    }
+}

@@ -1,0 +1,82 @@
+import PusherProtocol
+
+/// What happened, as numbers. Nothing depends on them.
+extension ClientStateMachine {
+    /// All that the machine has counted; what only the shell knows is missing.
+    package func statistics(now: Instant) -> PusherStatistics {
+        var statistics = statistics
+        statistics.connections = connection.statistics(now: now)
+        statistics.authorizations = authorizations.statistics
+        statistics.authorizations.latency = statistics.authorizations.latency.summary
+        statistics.pings.roundTrip = statistics.pings.roundTrip.summary
+        statistics.pings.keepAliveInterval = keepAlive.interval
+        statistics.subscriptions.current = subscriptions.subscribedCount
+        statistics.clientEvents.waiting = clientEvents.count
+        return statistics
+    }
+
+    /// So many events were handed over as ``recipient(ofEvent:on:_:)`` said.
+    package mutating func handedOver(events count: Int) {
+        statistics.events.received += count
+        statistics.events.delivered += count
+    }
+
+    /// The application wanted to send a client event that cannot be one.
+    package mutating func refusedClientEvent() { statistics.clientEvents.refused += 1 }
+
+    /// A message of the application's own did not come to the server.
+    package mutating func unsentMessage() { statistics.messages.unsent += 1 }
+
+    /// A message came that there is no connection for.
+    mutating func drop(_ envelope: Envelope) {
+        guard !EventName.isProtocolEvent(envelope.event) else { return ignore() }
+        statistics.events.received += 1
+        statistics.events.dropped[.notConnected, default: 0] += 1
+    }
+
+    /// A message of the protocol has no effect.
+    mutating func ignore() { statistics.messages.ignored += 1 }
+
+    /// Nobody wants the channel any more for which so many events were held.
+    mutating func dropHeld(_ count: Int) {
+        guard count > 0 else { return }
+        statistics.events.held -= count
+        statistics.events.dropped[.notSubscribed, default: 0] += count
+    }
+
+    mutating func pinged(now: Instant) {
+        statistics.pings.sent += 1
+        pingTimer.sent(now: now, patience: configuration.timeouts.pong)
+        keepAlive.pinged()
+    }
+
+    mutating func ponged(now: Instant) {
+        let (isAnswer, time) = pingTimer.answered(now: now)
+        keepAlive.ponged()
+        if isAnswer { statistics.pings.answered += 1 } else { ignore() }
+        if let time { statistics.pings.roundTrip.add(time) }
+    }
+
+    // MARK: Single times
+
+    /// From now on each time that something took is kept until ``takeSamples()``.
+    package mutating func keepSamples() {
+        connection.statistics.recovery.keepSamples()
+        authorizations.statistics.latency.keepSamples()
+        statistics.pings.roundTrip.keepSamples()
+    }
+
+    package struct Samples: Hashable, Sendable {
+        package var recovery: [Duration]
+        package var authorizationLatency: [Duration]
+        package var pingRoundTrip: [Duration]
+    }
+
+    package mutating func takeSamples() -> Samples {
+        Samples(
+            recovery: connection.statistics.recovery.takeSamples(),
+            authorizationLatency: authorizations.statistics.latency.takeSamples(),
+            pingRoundTrip: statistics.pings.roundTrip.takeSamples()
+        )
+    }
+}

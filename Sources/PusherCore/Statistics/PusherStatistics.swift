@@ -1,0 +1,180 @@
+/// What a client has counted since it was made: see ``Pusher/statistics``.
+///
+/// A value: taken once, it does not change. Counts only grow, but for those that are said to be what is now. What went
+/// into a count is found again in others, so that nothing gets lost between them; each type says how.
+public struct PusherStatistics: Hashable, Sendable {
+    /// Attempts to connect, and the connections that came of them.
+    public var connections = Connections()
+    /// Signs of life that were asked for.
+    public var pings = Pings()
+    /// What went over the wire, whatever it was.
+    public var messages = Messages()
+    /// Events for the application.
+    public var events = Events()
+    /// Subscriptions to channels.
+    public var subscriptions = Subscriptions()
+    /// Authorizations of channels and of the user.
+    public var authorizations = Authorizations()
+    /// Sign-ins of the user.
+    public var signIns = SignIns()
+    /// Events that the application sent.
+    public var clientEvents = ClientEvents()
+
+    /// Makes statistics of a client that has done nothing.
+    public init() {}
+}
+
+extension PusherStatistics {
+    /// Attempts to connect, and the connections that came of them.
+    ///
+    /// Each of the ``attempts`` is one of the ``established``, the ``failedAttempts`` or the ``abandonedAttempts``, or
+    /// still under way. Each connection that was established is one of the ``lost`` or the ``closed``, or stands.
+    public struct Connections: Hashable, Sendable {
+        /// Sockets that were opened, or tried to be.
+        public var attempts = 0
+        /// Attempts that ended in a connection: the socket was open, and the server had greeted.
+        public var established = 0
+        /// Attempts that failed, by the reason.
+        public var failedAttempts: [LossReason: Int] = [:]
+        /// Attempts that ended because the application disconnected, or wanted another one at once.
+        public var abandonedAttempts = 0
+        /// Connections that ended otherwise than by ``Pusher/disconnect()``, by the reason.
+        public var lost: [LossReason: Int] = [:]
+        /// Connections that ``Pusher/disconnect()``, or the release of the client, ended.
+        public var closed = 0
+        /// How often the client stopped for good because trying again would have been of no use:
+        /// ``ConnectionStatus/refused(_:)``.
+        public var refused = 0
+        /// How often the client stopped for good because it may not try again, or no more:
+        /// ``ConnectionStatus/disconnected(reason:)`` with a reason.
+        public var givenUp = 0
+        /// The times from the loss of a connection until the next one stood: one for each time that the client
+        /// reconnected by itself. What the application ended (``LossReason/replaced``) is not recovered from.
+        public var recovery = Timing()
+        /// How long there was a connection, in all; with the one that stands.
+        public var timeConnected = Duration.zero
+
+        /// Makes statistics without any connection.
+        public init() {}
+    }
+
+    /// Signs of life that were asked for.
+    public struct Pings: Hashable, Sendable {
+        /// Pings that the client sent.
+        public var sent = 0
+        /// Pongs that came for them.
+        public var answered = 0
+        /// The times from a ping to its pong. Where one was sent while another was unanswered there is none: a pong does
+        /// not say which it answers.
+        public var roundTrip = Timing()
+        /// How long the client may send nothing before it pings, because the server, or something on the way to it, cut
+        /// connections on which the client had been silent. Nil if the client has seen no such limit: it then pings after
+        /// the activity timeout only. It is what holds now, and is nil again after
+        /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` to another host or port.
+        public var keepAliveInterval: Duration?
+        /// Pings of the server, each of which was answered. Those of WebSocket itself do not count.
+        public var received = 0
+
+        /// Makes statistics without any ping.
+        public init() {}
+    }
+
+    /// What went over the wire, whatever it was: events, and the messages of the protocol.
+    public struct Messages: Hashable, Sendable {
+        /// Messages that came.
+        public var received = 0
+        /// Their bytes, as text: without the frames of WebSocket, and without TLS.
+        public var bytesReceived = 0
+        /// Messages that were handed to a socket.
+        public var sent = 0
+        /// Their bytes, as text.
+        public var bytesSent = 0
+        /// Messages of the application's own, by ``PusherConnection/sendEvent(event:data:channel:)``, that could not be
+        /// sent. Each is reported by ``Pusher/errors``.
+        public var unsent = 0
+        /// Messages that were none of the protocol, or lacked what they must have. Each is reported by
+        /// ``Pusher/errors``.
+        public var malformed = 0
+        /// Messages of the protocol that had no effect: unknown ones, those about a channel, a member or a user that the
+        /// client is done with, those on a socket that was given up, and a pong that answers no ping.
+        public var ignored = 0
+
+        /// Makes statistics without any message.
+        public init() {}
+    }
+
+    /// Subscriptions to channels.
+    public struct Subscriptions: Hashable, Sendable {
+        /// The channels that are subscribed now.
+        public var current = 0
+        /// Subscriptions that the server confirmed, those after a loss among them.
+        public var succeeded = 0
+        /// Those among them of channels that had been subscribed before: after a loss, or because the application wanted
+        /// another connection or called ``PusherChannel/resubscribe()``.
+        public var resubscribed = 0
+        /// Subscriptions that were sent again because the server's rate limit may have dropped them.
+        public var repeated = 0
+        /// Subscriptions that failed, whatever the reason.
+        public var failed = 0
+
+        /// Makes statistics without any subscription.
+        public init() {}
+    }
+
+    /// Authorizations of channels and of the user.
+    ///
+    /// Each of those that were ``begun`` is one of the ``succeeded``, the ``failed`` or the ``cancelled``, or still
+    /// under way.
+    public struct Authorizations: Hashable, Sendable {
+        /// Authorizations that were wanted.
+        public var begun = 0
+        /// How often an authorizer was asked for them. More than ``begun`` where it was asked again.
+        public var tries = 0
+        /// Those that the authorizer gave. What it gave may still turn out to be of no use.
+        public var succeeded = 0
+        /// Those that were not to be had.
+        public var failed = 0
+        /// Those that nobody wanted any more: the connection was lost, the channel unsubscribed.
+        public var cancelled = 0
+        /// The times until those that succeeded were there, waits and further tries included.
+        public var latency = Timing()
+
+        /// Makes statistics without any authorization.
+        public init() {}
+    }
+
+    /// Sign-ins of the user.
+    public struct SignIns: Hashable, Sendable {
+        /// Sign-ins that the server confirmed, those after a loss among them.
+        public var succeeded = 0
+        /// Sign-ins that failed, whatever the reason.
+        public var failed = 0
+
+        /// Makes statistics without any sign-in.
+        public init() {}
+    }
+
+    /// Events that the application sent.
+    ///
+    /// Each of those that were ``accepted`` is one of the ``sent`` or the ``dropped``, is ``waiting``, or on its way to
+    /// the socket. Where a ``PayloadTransformer`` makes several of one, each of them counts.
+    public struct ClientEvents: Hashable, Sendable {
+        /// Events that were taken, to go out at once or later.
+        public var accepted = 0
+        /// Events that were written to a socket. The server does not confirm them.
+        public var sent = 0
+        /// The events that wait now: for their channel to be subscribed, or for the server's limit.
+        public var waiting = 0
+        /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
+        /// channel subscribed anew (by ``PusherChannel/resubscribe()``, or as the server refused what it had confirmed)
+        /// while somebody waited for the event to be written, or whoever waited for it was cancelled.
+        public var dropped = 0
+        /// Events that were not taken, each with an error that says why.
+        public var refused = 0
+        /// Times that the server said it rejected an event (4301).
+        public var rejectedByServer = 0
+
+        /// Makes statistics without any event.
+        public init() {}
+    }
+}

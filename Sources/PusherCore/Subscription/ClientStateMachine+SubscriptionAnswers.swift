@@ -1,0 +1,142 @@
+import PusherProtocol
+
+/// What the server answers to subscriptions.
+extension ClientStateMachine {
+    mutating func subscriptionSucceeded(
+        _ envelope: Envelope,
+        on attempt: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let name = envelope.channel else { return ignore() }
+        defer { answered(.channel(name), now: now, into: &effects) }
+        guard !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else {
+            return ownChannelSucceeded(name, into: &effects)
+        }
+        if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
+            // It was given up while the server made up its mind.
+            subscriptions[name] = nil
+            effects.append(.send(attempt, .unsubscribe(channel: name)))
+        }
+    }
+
+    /// False where nobody wants the channel.
+    mutating func subscriptionSucceeded(
+        _ name: String,
+        _ envelope: Envelope,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> Bool {
+        guard var subscription = subscriptions[name], subscription.isWanted else { return false }
+        guard let confirmation = subscription.succeeded(now: now) else {
+            if subscription.phase == .subscribed, subscription.roster != nil {
+                replaceMembers(of: name, envelope, isNews: false, into: &effects)
+            } else {
+                ignore()
+                endForgotten(subscription, into: &effects)
+            }
+            return true
+        }
+        if let needless = confirmation.needlessAuthorization { cancelAuthorizations([needless], into: &effects) }
+        statistics.subscriptions.succeeded += 1
+        if confirmation.away != nil { statistics.subscriptions.resubscribed += 1 }
+        let waiters = subscription.waiters
+        subscription.waiters = []
+        subscriptions[name] = subscription
+        var event = envelope
+        event.event = EventName.subscriptionSucceeded
+        if subscription.roster != nil { replaceMembers(of: name, envelope, isNews: true, into: &effects) }
+        effects.append(.subscribed(subscription.id, event, away: confirmation.away))
+        for waiter in waiters { effects.append(.resume(waiter, .done)) }
+        decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
+        if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
+        return true
+    }
+
+    /// The server has a subscription that the client has given up, and that an error was taken to have refused. Some
+    /// servers do not answer who asks for what they have: it is ended, so that the next one is answered.
+    private func endForgotten(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
+        switch subscription.phase {
+        case .subscribing, .subscribed, .invalid: break
+        case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
+            guard let session = connection.session else { return }
+            effects.append(.send(session.attempt, .unsubscribe(channel: subscription.name)))
+        }
+    }
+
+    /// The form in which soketi, pylon and others refuse: the channel is named.
+    mutating func subscriptionRefused(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        let value = envelope.data.value
+        let message = value?["error"]?.string.map(ServerErrorMessage.presentable) ?? "the server gave no reason"
+        let error = SubscriptionError(
+            .refused,
+            channelName: envelope.channel?.prefix(fittingUTF8Bytes: ChannelName.maximumLength) ?? "",
+            message,
+            serverCode: value?["status"]?.integer
+        )
+        if let name = envelope.channel { answered(.channel(name), now: now, into: &effects) }
+        guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
+            var report = error.clientError
+            if envelope.channel == nil { report.channelName = nil }
+            effects.append(.report(report))
+            guard let name = envelope.channel else { return }
+            ownChannelRefused(name, into: &effects)
+            doubtSubscription(to: name, now: now, into: &effects)
+            return
+        }
+        failSubscription(name, error, now: now, into: &effects)
+    }
+
+    mutating func failSubscription(
+        _ name: String,
+        _ error: SubscriptionError,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard var subscription = subscriptions[name] else { return }
+        guard subscription.isWanted else {
+            cancelAuthorizations(subscription.authorizations, into: &effects)
+            subscriptions[name] = nil
+            return
+        }
+        // The server may send events all the same, and there is a key, or the next one is being asked for.
+        let keepsKey = error.kind == .timedOut && subscription.decryption?.hasKey == true
+        if !keepsKey { cancelAuthorizations(subscription.authorizations, into: &effects) }
+        subscription.failed(error)
+        if error.kind == .refused, subscription.kind.requiresAuthorization, subscription.ownAuthorization != nil,
+            subscription.ownAuthorization?.socketID == connection.session?.socketID
+        {
+            // What was refused is not what the application has handed over since.
+            subscriptions[name] = subscription
+            return beginSubscription(to: name, now: now, into: &effects)
+        }
+        statistics.subscriptions.failed += 1
+        let waiters = subscription.waiters
+        subscription.waiters = []
+        subscriptions[name] = subscription
+        if !keepsKey { decrypt(name, now: now, into: &effects) { $0.subscriptionFailed(error) } }
+        effects.append(.subscriptionFailed(subscription.id, error, Self.failureEvent(error)))
+        for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
+    }
+
+    /// `pusher:subscription_error` as the client makes it: its data has the members that pusher-js gives it.
+    static func failureEvent(_ error: SubscriptionError) -> Envelope {
+        var data: [String: JSONValue] = ["type": .string(error.eventType), "error": .string(error.message)]
+        if let status = error.httpStatus ?? error.serverCode { data["status"] = .integer(status) }
+        return Envelope(
+            event: EventName.subscriptionError,
+            channel: error.channelName,
+            data: .string(JSONValue.object(data).jsonText)
+        )
+    }
+}
+
+extension SubscriptionError {
+    /// The `type` that pusher-js and the servers give such an error.
+    fileprivate var eventType: String {
+        switch kind {
+        case .authorizationFailed, .invalidAuthorization, .refused: "AuthError"
+        default: kind.rawValue
+        }
+    }
+}

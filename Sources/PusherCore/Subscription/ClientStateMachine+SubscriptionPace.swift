@@ -1,0 +1,112 @@
+import PusherProtocol
+
+/// The server's limit on the number of messages, where that includes subscriptions (Reverb).
+extension ClientStateMachine {
+    /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
+    /// answered may be among them.
+    mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
+        let mayBeClientEvent = clientEvents.hasRecent(now: now)
+        var isNews = true
+        if !requests.isEmpty {
+            _ = requests.received(message, canRefuse: false)
+            isNews = pace.exceeded(message, lastNumber: requests.lastNumber, now: now)
+            if subscriptions.pendingCount > 0 {
+                // A timer that runs is for the next window, which may be a minute away.
+                if isNews { cancelPaceTimer(into: &effects) }
+                setPaceTimer(now: now, into: &effects)
+            }
+        }
+        if mayBeClientEvent {
+            clientEventRejected(message, named: nil, into: &effects)
+        } else if isNews {
+            // A burst of subscriptions brings one for each.
+            effects.append(.report(message.clientError()))
+        }
+    }
+
+    func hasRoom(now: Instant) -> Bool { subscriptions.queuedCount == 0 && room(now: now) > 0 }
+
+    private func room(now: Instant) -> Int {
+        pace.room(now: now, isAnswered: subscriptions.pendingCount == 0)
+    }
+
+    /// The errors about the limit have come to their end, or more may be sent.
+    mutating func goOnSubscribing(now: Instant, into effects: inout [Effect]) {
+        if pace.isHitOver(now: now) { repeatSubscriptions(now: now, into: &effects) }
+        sendQueuedSubscriptions(now: now, into: &effects)
+        if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }
+    }
+
+    /// Subscriptions that the server has not answered by now were not taken.
+    private mutating func repeatSubscriptions(now: Instant, into effects: inout [Effect]) {
+        guard let hit = pace.hit else { return }
+        let names = subscriptionsHit()
+        requests.repeated(names.map { .channel($0) })
+        for name in names {
+            guard case .subscribing(_, let authorization) = subscriptions[name]?.phase else { continue }
+            guard subscriptions[name]?.isWanted == true else {
+                subscriptions[name] = nil
+                continue
+            }
+            subscriptions.update(name) { $0.queue(authorization) }
+            statistics.subscriptions.repeated += 1
+        }
+        if !pace.endHit(refusedCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
+    }
+
+    /// Those that were sent before the last error about the limit, and are not answered.
+    private func subscriptionsHit() -> [String] {
+        guard let hit = pace.hit else { return [] }
+        var names: [String] = []
+        for subscription in subscriptions.values where subscription.isPending {
+            guard let number = requests.number(of: .channel(subscription.name)), number <= hit.lastNumber else {
+                continue
+            }
+            names.append(subscription.name)
+        }
+        return names
+    }
+
+    mutating func sendQueuedSubscriptions(now: Instant, into effects: inout [Effect]) {
+        guard subscriptions.queuedCount > 0 else { return }
+        let room = room(now: now)
+        guard room > 0 else { return }
+        for name in subscriptions.queuedNames.prefix(room) {
+            guard case .queued(let authorization) = subscriptions[name]?.phase else { continue }
+            sendAtOnce(name, authorization, now: now, into: &effects)
+        }
+    }
+
+    /// The server has not taken any for too long.
+    private mutating func failQueued(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
+        for name in subscriptions.queuedNames {
+            let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
+            failSubscription(name, error, now: now, into: &effects)
+        }
+    }
+
+    /// Sees to it that a timer runs while something is held back.
+    mutating func setPaceTimer(now: Instant, into effects: inout [Effect]) {
+        guard pace.timer == nil else { return }
+        let timer = TimerID(.subscriptionPace, nextSerial())
+        pace.timer = timer
+        effects.append(.schedule(timer, after: max(pace.wakeUp(now: now) - now, .zero)))
+    }
+
+    private mutating func cancelPaceTimer(into effects: inout [Effect]) {
+        guard let timer = pace.timer else { return }
+        effects.append(.cancel(timer))
+        pace.timer = nil
+    }
+
+    /// What was learned of the server's limit stays.
+    mutating func losePace(isDropped: Bool, now: Instant, into effects: inout [Effect]) {
+        cancelPaceTimer(into: &effects)
+        let message = pace.hit?.message
+        let names = subscriptionsHit()
+        let goesOn = pace.connectionLost(refusedCount: names.count, isDropped: isDropped, now: now)
+        guard !goesOn, let message else { return }
+        for name in names { subscriptions.update(name) { $0.queue(nil) } }
+        failQueued(message, now: now, into: &effects)
+    }
+}

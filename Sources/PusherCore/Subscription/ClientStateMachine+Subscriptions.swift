@@ -1,0 +1,332 @@
+import PusherProtocol
+
+/// Channels: what the application wants, and what the server says to it. The last call wins, in every state.
+extension ClientStateMachine {
+    // MARK: Calls
+
+    /// What a call to subscribe found or made.
+    package struct SubscribeResult: Hashable, Sendable {
+        package var id: ChannelID
+        /// False where the application has this channel already.
+        package var isNew: Bool
+        /// Why the channel is none that is ever subscribed; nil where it is one.
+        package var refusal: SubscriptionError?
+    }
+
+    /// - Parameter isLease: Whether the channel is wanted until ``endLease(of:_:now:into:)`` only.
+    package mutating func subscribe(
+        _ name: String,
+        auth: Authorization? = nil,
+        isLease: Bool = false,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> SubscribeResult {
+        let result = subscribe(name, auth: auth, now: now, into: &effects)
+        subscriptions.update(name) { if isLease { $0.leaseCount += 1 } else { $0.isHeld = true } }
+        return result
+    }
+
+    private mutating func subscribe(
+        _ name: String,
+        auth: Authorization?,
+        now: Instant,
+        into effects: inout [Effect]
+    ) -> SubscribeResult {
+        catchUp(now: now, into: &effects)
+        // Those whose end waits for the server's answer take no room that the application could free.
+        guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
+            let error = tooManyChannels(name)
+            return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
+        }
+        if var subscription = subscriptions[name] {
+            let isNew = !subscription.isWanted
+            if isNew {
+                subscription.reinstate(as: ChannelID(rawValue: nextSerial()))
+                subscriptions[name] = subscription
+            }
+            if let auth {
+                setAuthorization(auth, of: name, subscription.id)
+                preferOwnAuthorization(of: name, into: &effects)
+            }
+            beginSubscription(to: name, now: now, into: &effects)
+            return SubscribeResult(id: subscription.id, isNew: isNew)
+        }
+        let id = ChannelID(rawValue: nextSerial())
+        if let error = Self.reasonNotToSubscribe(name) {
+            subscriptions[name] = SubscriptionStateMachine(name: name, id: id, phase: .invalid(error))
+            statistics.subscriptions.failed += 1
+            effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
+        } else {
+            subscriptions[name] = SubscriptionStateMachine(name: name, id: id)
+            setAuthorization(auth, of: name, id)
+            beginSubscription(to: name, now: now, into: &effects)
+        }
+        return SubscribeResult(id: id, isNew: true)
+    }
+
+    /// The application has an authorization by itself: another one is not waited for.
+    private mutating func preferOwnAuthorization(of name: String, into effects: inout [Effect]) {
+        switch subscriptions[name]?.phase {
+        case .authorizing(let id):
+            cancelAuthorizations([id], into: &effects)
+            subscriptions.update(name) { $0.phase = .idle }
+        case .awaitingSignIn:
+            subscriptions.update(name) { $0.phase = .idle }
+        case nil, .idle, .queued, .subscribing, .subscribed, .failed, .invalid:
+            break
+        }
+    }
+
+    /// A channel object that never was one of a subscription.
+    package mutating func refuseChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
+        let id = makeChannel()
+        statistics.subscriptions.failed += 1
+        effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
+        return id
+    }
+
+    /// A channel object that no subscription will ever have.
+    package mutating func makeChannel() -> ChannelID { ChannelID(rawValue: nextSerial()) }
+
+    /// Hands over an authorization that the application made, for the connection that stands, or else for the next one.
+    package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
+        guard subscriptions[name]?.id == id else { return }
+        let socketID = lastSocketID
+        // Between two connections it can only be for the one that is gone.
+        let own = authorization.map {
+            SubscriptionStateMachine.OwnAuthorization(authorization: $0, socketID: socketID)
+        }
+        subscriptions.update(name) { $0.ownAuthorization = own }
+    }
+
+    /// The last one to leave unsubscribes the channel, unless it is wanted without an end.
+    package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
+        guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
+        let leaseCount = max(subscription.leaseCount - 1, 0)
+        subscriptions.update(name) { $0.leaseCount = leaseCount }
+        if leaseCount == 0, !subscription.isHeld { unsubscribe(name, now: now, into: &effects) }
+    }
+
+    package mutating func unsubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
+        endSubscription(to: name, into: &effects)
+        authorizations.askNext(configuration, into: &effects)
+    }
+
+    /// The authorizations that wait for the end of this one's are left waiting.
+    private mutating func endSubscription(to name: String, into effects: inout [Effect]) {
+        guard var subscription = subscriptions[name], subscription.isWanted else { return }
+        let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) was unsubscribed")
+        failWaiters(of: name, .subscriptionFailed(error), into: &effects)
+        dropClientEvents(of: subscription.id, into: &effects)
+        effects.append(.retired(subscription.id))
+        let authorizations = subscription.authorizations
+        dropHeld(subscription.decryption?.held.count ?? 0)
+        let farewell = subscription.unsubscribe()
+        subscription.waiters = []
+        subscriptions[name] = farewell == .later ? subscription : nil
+        if farewell != .later { requests.forget(.channel(name)) }
+        for id in authorizations { self.authorizations.cancel(id, into: &effects) }
+        if farewell == .unsubscribe, let session = connection.session {
+            effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+        }
+    }
+
+    /// Begins the subscription of a channel anew, unless that is under way. What it does while there is no connection,
+    /// the next one does by itself.
+    package mutating func resubscribe(_ name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
+        guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
+        if subscription.isSubscribed {
+            endForServer(subscription, into: &effects)
+            subscription.connectionLost(now: now)
+            subscriptions[name] = subscription
+        }
+        beginSubscription(to: name, now: now, into: &effects)
+    }
+
+    /// The server named a channel in a refusal that it had confirmed. What it confirmed may have been an earlier
+    /// subscription, ended since, and what it refuses the one that is wanted: it is asked anew. Once on a connection, for
+    /// there may be servers that do this each time. And not where that would take an authorization of the application's
+    /// own, which is used up.
+    mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
+        guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew,
+            !subscription.hasUsedOwnAuthorization
+        else { return }
+        endForServer(subscription, into: &effects)
+        subscription.doubted(now: now)
+        subscriptions[name] = subscription
+        beginSubscription(to: name, now: now, into: &effects)
+    }
+
+    private mutating func endForServer(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
+        guard let session = connection.session else { return }
+        cancelAuthorizations(subscription.authorizations, into: &effects)
+        loseClientEvents(of: subscription.id, into: &effects)
+        effects.append(.send(session.attempt, .unsubscribe(channel: subscription.name)))
+    }
+
+    package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
+        catchUp(now: now, into: &effects)
+        for name in subscriptions.wantedNames { endSubscription(to: name, into: &effects) }
+        authorizations.askNext(configuration, into: &effects)
+    }
+
+    /// The channels that the application wants, in the order of their first subscription.
+    package var wantedSubscriptions: [SubscriptionStateMachine] {
+        subscriptions.wantedNames.compactMap { subscriptions[$0] }
+    }
+
+    private func tooManyChannels(_ name: String) -> SubscriptionError {
+        SubscriptionError(
+            .tooManyChannels,
+            channelName: name,
+            """
+            \(name.quoted) is not subscribed: there are \(subscriptions.wantedCount) channels already, and limits.channels \
+            allows no more; unsubscribe from those that are not needed any more
+            """
+        )
+    }
+
+    /// Why a channel of that name can never be subscribed; nil where it can.
+    private static func reasonNotToSubscribe(_ name: String) -> SubscriptionError? {
+        do {
+            _ = try ChannelName(name)
+            return nil
+        } catch {
+            return SubscriptionError(
+                .invalidChannelName,
+                channelName: name,
+                "\(name.quoted) cannot be subscribed: \(error)"
+            )
+        }
+    }
+
+    // MARK: Sending
+
+    /// Subscribes, or asks for what that takes, where there is a connection and nothing is under way.
+    mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
+        guard let session = connection.session, var subscription = subscriptions[name], subscription.canBegin else {
+            return
+        }
+        if case .refreshing(let id)? = subscription.decryption?.phase {
+            // The subscription asks for the key by itself.
+            cancelAuthorizations([id], into: &effects)
+            subscription.decryption?.awaitNextKey()
+            subscriptions[name] = subscription
+        }
+        guard subscription.kind.requiresAuthorization else {
+            return sendSubscription(to: name, nil, now: now, into: &effects)
+        }
+        let own = subscription.takeOwnAuthorization(socketID: session.socketID)
+        if let own {
+            subscriptions[name] = subscription
+            return subscriptionAuthorized(name, .success(own), now: now, into: &effects)
+        }
+        let id = beginAuthorization(of: .channel(name), socketID: session.socketID, now: now, into: &effects)
+        subscription.phase = .authorizing(id)
+        subscriptions[name] = subscription
+    }
+
+    /// Sends the subscription as soon as the server's rate limit, if one was met, allows it.
+    mutating func sendSubscription(
+        to name: String,
+        _ authorization: Authorization?,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        if subscriptions.queuedCount == 0 { pace.forgetOld(now: now) }
+        guard hasRoom(now: now) else {
+            subscriptions.update(name) { $0.queue(authorization) }
+            return setPaceTimer(now: now, into: &effects)
+        }
+        sendAtOnce(name, authorization, now: now, into: &effects)
+    }
+
+    mutating func sendAtOnce(
+        _ name: String,
+        _ authorization: Authorization?,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let session = connection.session else { return }
+        pace.sent(now: now)
+        requests.sent(.channel(name))
+        let wait = configuration.timeouts.subscription
+        subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, authorization) }
+        let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
+        effects.append(.send(session.attempt, message))
+        setSubscriptionTimer(after: wait, into: &effects)
+    }
+
+    /// The server has a subscription that this client knows nothing of. A presence channel has no members then: it is
+    /// ended, and begun anew. False where that was done already.
+    mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
+        guard var subscription = subscriptions[name], let session = connection.session, !subscription.hasStartedOver,
+            case .subscribing(_, let authorization) = subscription.phase
+        else { return false }
+        subscription.hasStartedOver = true
+        subscriptions[name] = subscription
+        effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+        sendSubscription(to: name, authorization, now: now, into: &effects)
+        return true
+    }
+
+    mutating func failWaiters(of name: String, _ outcome: WaiterOutcome, into effects: inout [Effect]) {
+        let waiters = subscriptions.update(name) { subscription in
+            defer { subscription.waiters = [] }
+            return subscription.waiters
+        }
+        for waiter in waiters ?? [] { effects.append(.resume(waiter, outcome)) }
+    }
+
+    // MARK: The subscription timeout, and loss
+
+    mutating func endOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
+        let pending = subscriptions.values.filter(\.isPending)
+        let overdue = pending.filter { ($0.deadline ?? now) <= now }.sorted { $0.id < $1.id }
+        for subscription in overdue {
+            let name = subscription.name
+            let wasWanted = subscription.isWanted
+            let error = SubscriptionError(
+                .timedOut,
+                channelName: name,
+                "the server did not answer the subscription to \(name) within \(configuration.timeouts.subscription)"
+                    + words(since: .channel(name))
+            )
+            failSubscription(name, error, now: now, into: &effects)
+            // Where the server was only slow, it must not keep a subscription that nobody has.
+            if !wasWanted, let session = connection.session {
+                requests.forget(.channel(name))
+                effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+            }
+        }
+        if let oldest = subscriptions.values.compactMap(\.deadline).min() {
+            setSubscriptionTimer(after: oldest - now, into: &effects)
+        }
+    }
+
+    /// Sees to it that a timer runs while a subscription is under way. One that was answered does not stop it: when it
+    /// fires it is set for the oldest that is left, or not at all.
+    private mutating func setSubscriptionTimer(after wait: Duration, into effects: inout [Effect]) {
+        guard subscriptionTimer == nil else { return }
+        let timer = TimerID(.subscription, nextSerial())
+        subscriptionTimer = timer
+        effects.append(.schedule(timer, after: wait))
+    }
+
+    /// The connection is gone, and with it all that was made for it.
+    mutating func loseSubscriptions(now: Instant, into effects: inout [Effect]) {
+        for (name, isWanted) in subscriptions.values.map({ ($0.name, $0.isWanted) }) {
+            if isWanted {
+                subscriptions.update(name) { $0.connectionLost(now: now) }
+            } else {
+                subscriptions[name] = nil
+            }
+        }
+        if let timer = subscriptionTimer {
+            effects.append(.cancel(timer))
+            subscriptionTimer = nil
+        }
+    }
+}

@@ -1,0 +1,197 @@
+package import PusherEncryption
+package import PusherProtocol
+
+/// Reads the events of one encrypted channel. An event that the key does not fit asks for the key once more; those
+/// after it wait, so that their order stays, and nothing else waits.
+package struct DecryptionStateMachine: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// The subscription brings the key.
+        case awaitingKey
+        case open
+        /// The key is being asked for, because the first of the held events cannot be read.
+        case refreshing(AuthorizationID)
+    }
+
+    private enum Key: Hashable, Sendable {
+        case usable(SecretKey)
+        /// Fits nothing: the first event asks for the key anew.
+        case unusable
+    }
+
+    package enum Step: Hashable, Sendable {
+        case deliver(Envelope)
+        /// The event is given up.
+        case fail(Envelope, Reason)
+        /// Ask for the key once more.
+        case refreshKey
+    }
+
+    /// Why an event cannot be read.
+    package enum Reason: Hashable, Sendable {
+        case malformed(String)
+        /// Neither the key that was known fits, nor the one that was asked for because of the event.
+        case wrongKey
+        case refreshFailed(SubscriptionError)
+        /// The key was asked for so often lately that it is not asked for again.
+        case tooManyRefreshes
+        /// More events waited for the key than may be held.
+        case tooManyHeld
+        /// No key can be had: the channel could not be subscribed again.
+        case noKey(SubscriptionError)
+    }
+
+    /// How often the key may be asked for in ``refreshPeriod``, so that a flood of unreadable events is not one of
+    /// requests.
+    package static let maximumRefreshes = 10
+    package static let refreshPeriod = Duration.seconds(60)
+
+    package private(set) var phase = Phase.awaitingKey
+    /// What the last authorization brought; nil while there was none.
+    private var key: Key?
+    /// Oldest first.
+    package private(set) var held: [Envelope] = []
+    /// True where the key was asked for because of the first of the held events.
+    private var isFirstRetried = false
+    private var refreshes: [Instant] = []
+
+    package init() {}
+
+    /// Whether there is a key of this connection.
+    package var hasKey: Bool { phase != .awaitingKey }
+
+    package mutating func received(_ envelope: Envelope, limit: Int, now: Instant) -> [Step] {
+        guard phase == .open else {
+            held.append(envelope)
+            guard held.count > max(limit, 1) else { return [] }
+            isFirstRetried = false
+            return [.fail(held.removeFirst(), .tooManyHeld)]
+        }
+        var steps: [Step] = []
+        read(envelope, isRetried: false, now: now, into: &steps)
+        return steps
+    }
+
+    /// The machine has asked for the key.
+    package mutating func refreshBegan(_ id: AuthorizationID) { phase = .refreshing(id) }
+
+    /// A key came, with the subscription or because it was asked for.
+    package mutating func received(_ key: SecretKey, now: Instant) -> [Step] {
+        self.key = .usable(key)
+        return readHeld(now: now)
+    }
+
+    /// What came with the subscription is no key.
+    package mutating func receivedUnusableKey(now: Instant) -> [Step] {
+        key = .unusable
+        return readHeld(now: now)
+    }
+
+    /// The key that was asked for could not be had. The event that it was asked for is given up; those after it are
+    /// read with the key that is known.
+    package mutating func refreshFailed(_ error: SubscriptionError, now: Instant) -> [Step] {
+        var steps: [Step] = []
+        if isFirstRetried, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
+        isFirstRetried = false
+        return steps + readHeld(now: now)
+    }
+
+    /// What is held, and what comes, waits for the key of the next subscription.
+    package mutating func awaitNextKey() { phase = .awaitingKey }
+
+    /// The channel object goes out of use: nobody waits for what is held, nor for the key that was asked for.
+    package mutating func giveUp() {
+        held = []
+        isFirstRetried = false
+        phase = key == nil ? .awaitingKey : .open
+    }
+
+    /// The subscription was confirmed. After it had been given up, this is what makes its key count again.
+    package mutating func subscribed(now: Instant) -> [Step] {
+        guard phase == .awaitingKey, key != nil else { return [] }
+        // No key has come since it was asked for, if it was.
+        isFirstRetried = false
+        return readHeld(now: now)
+    }
+
+    /// No key will come.
+    package mutating func subscriptionFailed(_ error: SubscriptionError) -> [Step] {
+        phase = .awaitingKey
+        isFirstRetried = false
+        defer { held = [] }
+        return held.map { .fail($0, .noKey(error)) }
+    }
+
+    // MARK: Reading
+
+    private mutating func readHeld(now: Instant) -> [Step] {
+        phase = .open
+        let events = held
+        held = []
+        var isRetried = isFirstRetried
+        isFirstRetried = false
+        var steps: [Step] = []
+        for (index, event) in events.enumerated() {
+            if !read(event, isRetried: isRetried, now: now, into: &steps) {
+                held += events[(index + 1)...]
+                break
+            }
+            isRetried = false
+        }
+        return steps
+    }
+
+    /// False where the event has to wait for the key.
+    @discardableResult
+    private mutating func read(
+        _ envelope: Envelope,
+        isRetried: Bool,
+        now: Instant,
+        into steps: inout [Step]
+    ) -> Bool {
+        // PusherSwift lets an event without data through.
+        guard envelope.data != .none else {
+            steps.append(.deliver(envelope))
+            return true
+        }
+        do throws(EncryptedEvent.Failure) {
+            guard case .usable(let key) = key else { throw .wrongKey }
+            var event = envelope
+            event.data = .string(try EncryptedEvent.open(envelope.data, with: key))
+            event.unknownKeysText = nil
+            steps.append(.deliver(event))
+        } catch {
+            switch error {
+            case .malformed(let text):
+                steps.append(.fail(envelope, .malformed(text)))
+            case .wrongKey where isRetried:
+                steps.append(.fail(envelope, .wrongKey))
+            case .wrongKey:
+                refreshes.removeAll { now - $0 >= Self.refreshPeriod }
+                guard refreshes.count < Self.maximumRefreshes else {
+                    steps.append(.fail(envelope, .tooManyRefreshes))
+                    break
+                }
+                refreshes.append(now)
+                held.append(envelope)
+                isFirstRetried = true
+                steps.append(.refreshKey)
+                return false
+            }
+        }
+        return true
+    }
+}
+
+extension DecryptionStateMachine.Reason: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .malformed(let text): text
+        case .wrongKey: "the key does not fit, nor does the one that was asked for anew; or the event was changed"
+        case .refreshFailed(let error): "the key does not fit, and could not be asked for anew: \(error.message)"
+        case .tooManyRefreshes:
+            "the key does not fit, and was asked for \(DecryptionStateMachine.maximumRefreshes) times in the last minute"
+        case .tooManyHeld: "too many events wait for the channel's key"
+        case .noKey(let error): "the channel's key could not be had: \(error.message)"
+        }
+    }
+}

@@ -1,0 +1,193 @@
+/// How fast subscriptions are sent: all at once, until the server has said that it takes no more.
+///
+/// Reverb can limit the messages of a connection, subscriptions included, to so many in a window of time. It answers each
+/// one too many with an error that names no channel, and forgets the message; if it is told so, it drops the connection
+/// too. So after such an error at most as many subscriptions are sent in a window as the server took in the last one. A
+/// window in which it takes none makes the next wait longer.
+struct SubscriptionPace: Hashable, Sendable {
+    private struct Window: Hashable, Sendable {
+        /// Whether there was a wait before it.
+        var hasWaited: Bool
+        var start: Instant
+        var sent = 0
+        var answered = 0
+        /// True once the server has taken less than was sent.
+        var isOver = false
+    }
+
+    /// Errors about the limit that came in a row.
+    struct Hit: Hashable, Sendable {
+        /// The number of the last request that was sent before the last one.
+        var lastNumber: UInt64
+        var first: Instant
+        var last: Instant
+        /// The last one.
+        var message: ServerErrorMessage
+    }
+
+    /// The time from the last subscription that the server took to the next window. The next one each time that a window
+    /// brings nothing; the last is longer than Reverb's default of a minute.
+    private static let waits: [Duration] = [1, 3, 7, 15, 31, 61, 91].map { .seconds($0) }
+    /// After this time without a further error the server has dealt with all that it was sent before.
+    private static let quiet = Duration.seconds(1)
+    /// Where the errors do not come to an end, they may be about other messages.
+    private static let longestHit = Duration.seconds(5)
+    /// What was learned is forgotten when a limit was not met for so long.
+    private static let memory = Duration.seconds(600)
+
+    // Learned, and kept for the next connections to the endpoint.
+
+    /// How many go out in a window; nil for any number.
+    private(set) var quota: Int?
+    private var waitIndex = 0
+    /// True where the last window brought nothing: one subscription finds out whether the server takes any.
+    private var isProbing = false
+    /// True where the server drops connections that exceed the limit: it is not tried then whether it takes more.
+    private var dropsConnections = false
+    private var lastHit: Instant?
+
+    // Of this connection.
+
+    private var window: Window?
+    /// When the server last took one, or was first sent one.
+    private var lastTaken: Instant?
+    private(set) var hit: Hit?
+    var timer: TimerID?
+
+    // MARK: Sending
+
+    /// How many subscriptions may be sent now.
+    ///
+    /// - Parameter isAnswered: Whether the server has answered all that it was sent.
+    func room(now: Instant, isAnswered: Bool) -> Int {
+        guard hit == nil else { return 0 }
+        guard let quota else { return .max }
+        let limit = isProbing ? 1 : quota
+        guard let window else { return limit }
+        if !window.isOver, window.sent < limit { return limit - window.sent }
+        return now >= nextWindow && isAnswered ? nextLimit(after: window, quota) : 0
+    }
+
+    /// How many go out in the window after one that is over or full.
+    private func nextLimit(after last: Window, _ quota: Int) -> Int {
+        if last.isOver { return isProbing ? 1 : quota }
+        return dropsConnections ? quota : min(quota + 1, 1_000_000)
+    }
+
+    /// One subscription was sent, for which there was room.
+    mutating func sent(now: Instant) {
+        if lastTaken == nil { lastTaken = now }
+        let limit = quota.map { isProbing ? 1 : $0 }
+        if let window {
+            let isFull = limit.map { window.isOver || window.sent >= $0 } ?? (now - window.start >= Self.quiet)
+            if isFull { beginWindow(after: window, now: now) }
+        } else {
+            window = Window(hasWaited: false, start: now)
+        }
+        window?.sent += 1
+    }
+
+    private mutating func beginWindow(after last: Window, now: Instant) {
+        if let quota, !last.isOver {
+            self.quota = nextLimit(after: last, quota)
+            isProbing = false
+            if !dropsConnections { waitIndex = max(waitIndex - 1, 0) }
+        }
+        // After a longer pause something else may have used up what the server takes.
+        let isTimely = lastTaken.map { now - $0 < Self.waits[waitIndex] + Self.longestHit } ?? false
+        if !isTimely { lastTaken = now }
+        window = Window(hasWaited: quota != nil && isTimely, start: now)
+    }
+
+    private var nextWindow: Instant { (lastTaken ?? Instant()) + Self.waits[waitIndex] }
+
+    /// When something may have to be done next.
+    func wakeUp(now: Instant) -> Instant {
+        if hit != nil { return max(hitEnd, now) }
+        return nextWindow > now ? nextWindow : now + Self.quiet
+    }
+
+    /// When no further error about the limit is waited for.
+    private var hitEnd: Instant { hit.map { min($0.last + Self.quiet, $0.first + Self.longestHit) } ?? Instant() }
+
+    /// The server has answered a subscription.
+    mutating func answered(now: Instant) {
+        window?.answered += 1
+        lastTaken = now
+        if hit == nil { isProbing = false }
+    }
+
+    // MARK: The limit
+
+    /// The server has said that it takes no more. Returns false where it had said so just before.
+    mutating func exceeded(_ message: ServerErrorMessage, lastNumber: UInt64, now: Instant) -> Bool {
+        lastHit = now
+        // No timer ends errors that came when no subscription was unanswered.
+        let first = isHitOver(now: now) ? nil : hit?.first
+        hit = Hit(lastNumber: lastNumber, first: first ?? now, last: now, message: message)
+        return first == nil
+    }
+
+    func isHitOver(now: Instant) -> Bool { hit != nil && now >= hitEnd }
+
+    /// The server has dealt with all that it was sent before the errors.
+    ///
+    /// - Parameter refusedCount: How many subscriptions it has not answered.
+    /// - Returns: False where it has taken none for so long that it is not asked any more.
+    mutating func endHit(refusedCount: Int, now: Instant) -> Bool {
+        hit = nil
+        guard refusedCount > 0 else { return true }
+        let taken = window?.answered ?? 0
+        window?.isOver = true
+        guard taken == 0 else {
+            quota = taken
+            isProbing = false
+            return true
+        }
+        quota = quota ?? 1
+        isProbing = true
+        if window?.hasWaited == true { waitIndex += 1 }
+        guard waitIndex == Self.waits.count else { return true }
+        waitIndex = 0
+        window = nil
+        lastTaken = nil
+        return false
+    }
+
+    /// The connection is gone.
+    ///
+    /// - Parameters:
+    ///   - refusedCount: How many subscriptions the server had not answered that the limit may have been about.
+    ///   - isDropped: Whether it was the server that ended it.
+    /// - Returns: False where it has taken none on so many connections that this is told.
+    mutating func connectionLost(refusedCount: Int, isDropped: Bool, now: Instant) -> Bool {
+        if isHitOver(now: now) { hit = nil }
+        if hit != nil, isDropped {
+            dropsConnections = true
+            // Where not even the first is taken, the next connection is no better, but for the time that has passed.
+            if window?.answered == 0 { window?.hasWaited = true }
+        }
+        defer {
+            window = nil
+            lastTaken = nil
+            hit = nil
+            timer = nil
+        }
+        guard hit != nil else { return true }
+        let (last, taken) = (quota, window?.answered ?? 0)
+        let goesOn = endHit(refusedCount: refusedCount, now: now)
+        if isDropped, taken > 0 {
+            // Other messages may have come on top: what was too many is not tried again.
+            quota = max(min(refusedCount > 0 ? taken : taken - 1, (last ?? .max) - 1), 1)
+        }
+        return goesOn
+    }
+
+    /// Forgets what was learned long ago.
+    mutating func forgetOld(now: Instant) {
+        guard let lastHit, now - lastHit >= Self.memory else { return }
+        let timer = timer
+        self = SubscriptionPace()
+        self.timer = timer
+    }
+}

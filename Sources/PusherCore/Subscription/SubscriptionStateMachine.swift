@@ -1,0 +1,240 @@
+import PusherEncryption
+package import PusherProtocol
+
+/// One channel that the application wants, or that the server still thinks it wants.
+package struct SubscriptionStateMachine: Hashable, Sendable {
+    package enum Phase: Hashable, Sendable {
+        /// Nothing is on its way: there is no connection.
+        case idle
+        /// The authorization is asked for.
+        case authorizing(AuthorizationID)
+        /// The authorization does not say who subscribes: that will be the user who is being signed in.
+        case awaitingSignIn(Authorization)
+        /// The subscription is to be sent, as soon as the server's rate limit allows it.
+        case queued(Authorization?)
+        /// The subscription was sent, and not answered yet.
+        case subscribing(deadline: Instant, Authorization?)
+        case subscribed
+        /// Refused, or not answered in time. Tried again on the next connection, or when the application asks.
+        case failed(SubscriptionError)
+        /// The name can never be subscribed; nothing is ever sent.
+        case invalid(SubscriptionError)
+    }
+
+    /// An authorization that the application made by itself.
+    package struct OwnAuthorization: Hashable, Sendable {
+        package var authorization: Authorization
+        /// The connection that stood when it was handed over, and that it must be for; nil where there was none.
+        package var socketID: String?
+    }
+
+    package let name: String
+    package let kind: ChannelKind
+    package private(set) var id: ChannelID
+    package internal(set) var phase: Phase
+    /// False where the application has unsubscribed while the server's answer was under way: real servers refuse to end
+    /// a subscription that is still in progress.
+    package private(set) var isWanted = true
+    /// True where the application subscribed without saying for how long.
+    package var isHeld = false
+    /// The parts of the application that use the channel for as long as their scope lasts.
+    package var leaseCount = 0
+    package var subscriptionCount: Int?
+    /// Used up by the first connection.
+    package var ownAuthorization: OwnAuthorization?
+    /// True where an own authorization was used: there may be no other way to have one.
+    package var hasUsedOwnAuthorization = false
+    /// Nil where the channel is no presence channel.
+    package var roster: PresenceRoster?
+    /// Nil where the channel is not encrypted.
+    package var decryption: DecryptionStateMachine?
+    /// True where the server had a subscription already, and it was ended to begin anew.
+    package var hasStartedOver = false
+    /// True where the server was asked on this connection, and did not answer in time: it may have the subscription, or
+    /// come to it yet.
+    private var isUnanswered = false
+    /// True where the server is taken to have refused on this connection: it may have meant another channel.
+    private var isRefused = false
+    /// True where the server refused on this connection what it had confirmed before, and was asked anew.
+    private(set) var isAskedAnew = false
+    /// When the subscription was lost; nil where there was none.
+    private var lostAt: Instant?
+    package var waiters: [WaiterID] = []
+
+    package init(name: String, id: ChannelID, phase: Phase = .idle) {
+        self.name = name
+        self.id = id
+        self.phase = phase
+        kind = ChannelKind(ofChannelNamed: name)
+        roster = kind.base == .presence ? PresenceRoster() : nil
+        decryption = kind.base == .privateEncrypted ? DecryptionStateMachine() : nil
+    }
+
+    package var isSubscribed: Bool { isWanted && phase == .subscribed }
+
+    /// Whether events of the channel are for the application: those of a name that can never be subscribed may be for
+    /// the user who is signed in.
+    package var hasEvents: Bool {
+        if case .invalid = phase { false } else { isWanted }
+    }
+
+    package var deadline: Instant? {
+        guard case .subscribing(let deadline, _) = phase else { return nil }
+        return deadline
+    }
+
+    package var isAuthorizing: Bool {
+        if case .authorizing = phase { true } else { false }
+    }
+
+    /// True for the kinds of channels that take events from clients.
+    package var sendsClientEvents: Bool { kind.base == .private || kind.base == .presence }
+
+    /// True where the server has been asked, and has not answered.
+    package var isPending: Bool { deadline != nil }
+
+    /// True where it is to be sent as soon as the server's rate limit allows it.
+    package var isQueued: Bool {
+        if case .queued = phase { true } else { false }
+    }
+
+    /// True where the subscription can be begun.
+    package var canBegin: Bool {
+        switch phase {
+        case .idle, .failed: isWanted
+        case .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribed, .invalid: false
+        }
+    }
+
+    /// The authorizations that are asked for, for the subscription or for its key.
+    package var authorizations: [AuthorizationID] {
+        var ids: [AuthorizationID] = []
+        if case .authorizing(let id) = phase { ids.append(id) }
+        if case .refreshing(let id)? = decryption?.phase { ids.append(id) }
+        return ids
+    }
+
+    /// False where it does not wait, or not any more.
+    package mutating func cancelWaiter(_ waiter: WaiterID) -> Bool {
+        guard let index = waiters.firstIndex(of: waiter) else { return false }
+        waiters.remove(at: index)
+        return true
+    }
+
+    /// The application's own authorization, if it is for this connection.
+    package mutating func takeOwnAuthorization(socketID: String) -> Authorization? {
+        guard let own = ownAuthorization else { return nil }
+        ownAuthorization = nil
+        hasUsedOwnAuthorization = true
+        return own.socketID == nil || own.socketID == socketID ? own.authorization : nil
+    }
+
+    /// The application subscribes again before the end of the old subscription could be sent: the old one goes on, for
+    /// a new channel object.
+    package mutating func reinstate(as id: ChannelID) {
+        self.id = id
+        isWanted = true
+        isHeld = false
+        leaseCount = 0
+        subscriptionCount = nil
+        lostAt = nil
+        ownAuthorization = nil
+        roster = roster.map { roster in
+            var fresh = PresenceRoster()
+            fresh.myID = roster.myID
+            return fresh
+        }
+    }
+
+    /// What has to be sent because of an unsubscription.
+    package enum Farewell: Hashable, Sendable {
+        case nothing
+        case unsubscribe
+        /// Nothing until the server has answered.
+        case later
+    }
+
+    /// The application unsubscribes.
+    package mutating func unsubscribe() -> Farewell {
+        switch phase {
+        case .idle, .authorizing, .awaitingSignIn, .queued, .failed, .invalid:
+            return isUnanswered ? .unsubscribe : .nothing
+        case .subscribed:
+            return .unsubscribe
+        case .subscribing:
+            isWanted = false
+            decryption?.giveUp()
+            return .later
+        }
+    }
+
+    /// What follows from the server's answer.
+    package struct Confirmation: Hashable, Sendable {
+        /// How long the channel was away; nil where it had not been subscribed before.
+        package var away: Duration?
+        /// The authorization that is asked for, and not needed any more.
+        package var needlessAuthorization: AuthorizationID?
+    }
+
+    /// The server has confirmed. Nil where this is no news, or no answer to anything. A late one after the timeout still
+    /// counts, and one after a refusal that was another channel's, also where the subscription is about to be begun anew:
+    /// some servers do not answer a second one.
+    package mutating func succeeded(now: Instant) -> Confirmation? {
+        var confirmation = Confirmation(away: lostAt.map { now - $0 })
+        switch phase {
+        case .subscribing: break
+        case .failed where isUnanswered || isRefused: break
+        case .authorizing(let id) where isUnanswered || isRefused: confirmation.needlessAuthorization = id
+        case .awaitingSignIn where isUnanswered || isRefused: break
+        case .queued where isUnanswered || isRefused: break
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .failed, .invalid: return nil
+        }
+        phase = .subscribed
+        hasStartedOver = false
+        isUnanswered = false
+        isRefused = false
+        lostAt = nil
+        return confirmation
+    }
+
+    /// The server takes no more now. One that was sent may have been taken all the same.
+    mutating func queue(_ authorization: Authorization?) {
+        isUnanswered = isUnanswered || isPending
+        phase = .queued(authorization)
+    }
+
+    package mutating func failed(_ error: SubscriptionError) {
+        if case .invalid = phase { return }
+        if case .subscribing = phase {
+            isUnanswered = isUnanswered || error.kind == .timedOut
+            isRefused = isRefused || error.kind == .refused
+        }
+        phase = .failed(error)
+        hasStartedOver = false
+    }
+
+    /// It was subscribed, and the server is asked anew.
+    mutating func doubted(now: Instant) {
+        connectionLost(now: now)
+        isAskedAnew = true
+    }
+
+    /// The connection is gone.
+    package mutating func connectionLost(now: Instant) {
+        switch phase {
+        case .subscribed:
+            lostAt = now
+            phase = .idle
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .failed:
+            phase = .idle
+        case .invalid:
+            break
+        }
+        hasStartedOver = false
+        isUnanswered = false
+        isRefused = false
+        isAskedAnew = false
+        roster?.connectionLost()
+        decryption?.awaitNextKey()
+    }
+}

@@ -1,0 +1,103 @@
+/// The channels by name, and for each what an ordinary event needs to know of it: nothing is copied to find out.
+package struct SubscriptionTable: Hashable, Sendable {
+    private struct Entry: Hashable, Sendable {
+        /// Who gets the events of the channel as they come; nil where nobody wants it, or they have to be decrypted.
+        var recipient: ChannelID?
+        /// Exactly one. In an array, so that it has memory of its own: it is large, and a dictionary keeps room for
+        /// about twice as many values as it has.
+        var subscription: [SubscriptionStateMachine]
+
+        init(_ subscription: SubscriptionStateMachine) {
+            recipient = subscription.recipient
+            self.subscription = [subscription]
+        }
+    }
+
+    private struct Tally: Hashable, Sendable {
+        var wanted = 0
+        var subscribed = 0
+        var queued = 0
+        var pending = 0
+
+        mutating func add(_ other: Tally, times number: Int = 1) {
+            wanted += number * other.wanted
+            subscribed += number * other.subscribed
+            queued += number * other.queued
+            pending += number * other.pending
+        }
+    }
+
+    private var entries: [String: Entry] = [:]
+    /// Kept, and not counted when somebody asks: that is after each piece of work.
+    private var tally = Tally()
+
+    package init() {}
+
+    /// The channel of that name. To change what it holds in place there is ``update(_:_:)``.
+    package subscript(name: String) -> SubscriptionStateMachine? {
+        get { entries[name]?.subscription[0] }
+        set {
+            let entry = newValue.map { Entry($0) }
+            let old = entry.map { entries.updateValue($0, forKey: name) } ?? entries.removeValue(forKey: name)
+            if let old { tally.add(Self.tally(old), times: -1) }
+            if let entry { tally.add(Self.tally(entry)) }
+        }
+    }
+
+    /// Changes the channel where it stands; nil where there is none. A list of thousands of members is not copied.
+    package mutating func update<Result>(
+        _ name: String,
+        _ change: (inout SubscriptionStateMachine) -> Result
+    ) -> Result? {
+        guard let index = entries.index(forKey: name) else { return nil }
+        tally.add(Self.tally(entries.values[index]), times: -1)
+        let result = change(&entries.values[index].subscription[0])
+        entries.values[index].recipient = entries.values[index].subscription[0].recipient
+        tally.add(Self.tally(entries.values[index]))
+        return result
+    }
+
+    private static func tally(_ entry: Entry) -> Tally {
+        Tally(
+            wanted: entry.subscription[0].isWanted ? 1 : 0,
+            subscribed: entry.subscription[0].isSubscribed ? 1 : 0,
+            queued: entry.subscription[0].isQueued ? 1 : 0,
+            pending: entry.subscription[0].isPending ? 1 : 0
+        )
+    }
+
+    package func recipient(_ name: String) -> ChannelID? { entries[name]?.recipient }
+
+    package var isEmpty: Bool { entries.isEmpty }
+    /// How many of them the application wants.
+    package var wantedCount: Int { tally.wanted }
+    /// How many of them are subscribed.
+    package var subscribedCount: Int { tally.subscribed }
+    /// How many the server has been asked for, and has not answered, also of those that nobody wants any more.
+    var pendingCount: Int { tally.pending }
+    /// How many of them wait for the server's rate limit.
+    package var queuedCount: Int { tally.queued }
+
+    /// Those that the application wants, in the order of their first subscription. Their ids are sorted, and not they
+    /// themselves: each is large.
+    package var wantedNames: [String] { names(where: { $0.isWanted }) }
+
+    /// Those that wait for the server's rate limit, in the order of their first subscription.
+    var queuedNames: [String] { names(where: { $0.isQueued }) }
+
+    private func names(where isMeant: (SubscriptionStateMachine) -> Bool) -> [String] {
+        var meant: [(id: ChannelID, name: String)] = []
+        for (name, entry) in entries where isMeant(entry.subscription[0]) {
+            meant.append((entry.subscription[0].id, name))
+        }
+        meant.sort { $0.id < $1.id }
+        return meant.map(\.name)
+    }
+
+    package var names: some Sequence<String> { entries.keys }
+    package var values: some Sequence<SubscriptionStateMachine> { entries.values.lazy.map { $0.subscription[0] } }
+}
+
+extension SubscriptionStateMachine {
+    fileprivate var recipient: ChannelID? { hasEvents && decryption == nil ? id : nil }
+}

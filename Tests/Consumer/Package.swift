@@ -1,0 +1,31 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+// A package that depends on PusherClient, as apps do: `make test-consumer` builds and runs it. A copy of this folder
+// anywhere else does too, with the path of PusherClient in the environment.
+let pusherClient = Context.environment["PUSHER_CLIENT"] ?? "../.."
+
+let client = Target.Dependency.product(name: "PusherClient", package: "PusherClient")
+let testServer = Target.Dependency.product(name: "PusherTestServer", package: "PusherClient")
+
+let package = Package(
+    name: "Consumer",
+    platforms: [.macOS(.v13)],
+    dependencies: [
+        .package(name: "PusherClient", path: pusherClient)
+    ],
+    targets: [
+        .target(name: "Swift5App", dependencies: [client], swiftSettings: [.swiftLanguageMode(.v5)]),
+        .target(name: "Swift6App", dependencies: [client]),
+        .target(
+            name: "MainActorApp",
+            dependencies: [client],
+            swiftSettings: [.defaultIsolation(MainActor.self)]
+        ),
+        .executableTarget(
+            name: "Consumer",
+            dependencies: ["Swift5App", "Swift6App", "MainActorApp", testServer]
+        ),
+    ],
+    swiftLanguageModes: [.v6]
+)

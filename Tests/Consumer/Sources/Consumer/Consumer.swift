@@ -1,0 +1,34 @@
+import MainActorApp
+import PusherTestServer
+import Swift5App
+import Swift6App
+
+/// Runs an app of each kind against the embedded server, until each has received the event that the server publishes.
+@main
+struct Consumer {
+    static func main() async throws {
+        try await PusherTestServer.withServer { server in
+            let key = server.options.application.key
+            let (host, port) = (server.host, server.port)
+
+            async let swift5 = inSwift5Mode(key: key, host: host, port: port)
+            async let swift6 = Swift6App(key: key, host: host, port: port).firstOrder()
+            async let mainActor = Screen(key: key, host: host, port: port).show()
+
+            try await server.waitForSubscription(to: "private-orders", count: 3)
+            try server.publish(event: "created", data: #"{"id":7}"#, to: "private-orders")
+            print("Swift 5 mode received \(await swift5)")
+            print("Swift 6 mode received \(try await swift6.map(String.init) ?? "nothing")")
+            print("The main actor received \(try await mainActor)")
+        }
+    }
+
+    @MainActor
+    private static func inSwift5Mode(key: String, host: String, port: Int) async -> String {
+        let app = Swift5App(key: key, host: host, port: port)
+        let text = await withCheckedContinuation { continuation in
+            app.start { continuation.resume(returning: $0) }
+        }
+        return withExtendedLifetime(app) { text }
+    }
+}

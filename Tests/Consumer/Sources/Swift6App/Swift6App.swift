@@ -1,0 +1,32 @@
+import PusherClient
+
+/// An app in Swift 6 mode: structured concurrency, typed events.
+package struct Swift6App: Sendable {
+    private struct Order: Decodable, Sendable {
+        let id: Int
+    }
+
+    private let pusher: Pusher
+
+    package init(key: String, host: String, port: Int) {
+        pusher = Pusher(
+            key: key,
+            options: PusherClientOptions(
+                endpoint: PusherEndpoint(host: host, port: port, useTLS: false),
+                authMethod: .endpoint("http://\(host):\(port)/pusher/auth")
+            )
+        )
+    }
+
+    /// The id of the first order, or nil if the channel ends before.
+    package func firstOrder() async throws -> Int? {
+        let channel = pusher.subscribe("private-orders")
+        let orders = channel.events(named: "created", as: Order.self)
+        return try await pusher.withConnection { _ in
+            try await channel.subscribed()
+            print("Swift 6 mode: subscribed to \(channel.name)")
+            for await order in orders { return order.id }
+            return nil
+        }
+    }
+}

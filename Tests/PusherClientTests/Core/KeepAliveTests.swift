@@ -1,0 +1,328 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+@Suite("What is learned of idle limits")
+struct KeepAliveTests {
+    @Test("A connection that was lost after 40 s of silence makes the next one ping every 20 s")
+    func learned() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        #expect(client.interval == .seconds(20))
+        #expect(client.reconnect().timers.last == "set keepAlive 20s")
+        #expect(client.advance(by: .milliseconds(19_999)) == [])
+        #expect(client.advance(by: .milliseconds(1)) == ["set keepAlive 20s", "send 2 ping"])
+        client.received(.pong)
+        #expect(client.advance(by: .seconds(20)).wire == ["send 2 ping"])
+    }
+
+    @Test("What the client sends puts the ping off, and what the server sends does not")
+    func putOff() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.reconnect()
+        client.advance(by: .seconds(15))
+        client.subscribe("a")
+        for _ in 1...19 {
+            #expect(client.advance(by: .seconds(1)).wire == [])
+            client.activity()
+        }
+        #expect(client.advance(by: .seconds(1)).wire == ["send 2 ping"])
+    }
+
+    @Test("The end of the connection ends the timer, and the protocol's own ping stays as it is")
+    func ended() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.reconnect(activityTimeout: "10")
+        #expect(client.advance(by: .seconds(10)).wire == ["send 2 ping"])
+        #expect(client.disconnect().timers.words.contains("stop keepAlive"))
+        #expect(client.timer(.keepAlive) == nil)
+    }
+
+    @Test(
+        "Codes that give no reason teach, and others do not",
+        arguments: [
+            (nil, true), (1000, true), (1001, true), (1005, true), (1006, true), (1002, false), (1009, false),
+            (1011, false), (1012, false), (3000, false), (4100, false), (4200, false), (4201, false),
+        ] as [(Int?, Bool)]
+    )
+    func codes(code: Int?, teaches: Bool) {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed(code: code.map { CloseCode(rawValue: $0) })
+        #expect((client.interval != nil) == teaches)
+    }
+
+    @Test(
+        "An error of the connection teaches if it says no more than that it is over",
+        arguments: [
+            (.connectionClosed, true), (.connectionFailed, true), (.tlsFailed, false), (.protocolViolation, false),
+            (.messageTooBig, false), (.sendBufferFull, false),
+        ] as [(PusherClientError.Code, Bool)]
+    )
+    func errors(code: PusherClientError.Code, teaches: Bool) {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed(error: PusherClientError(code, "over"))
+        #expect((client.interval != nil) == teaches)
+    }
+
+    @Test(
+        "The first lesson makes the interval no shorter than 5 s; a second one after the same silence does, down to 1 s"
+    )
+    func shortest() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(3))
+        client.closed()
+        #expect(client.interval == .seconds(5))
+        client.reconnect()
+        client.advance(by: .milliseconds(3_500))
+        client.closed()
+        #expect(client.interval == .milliseconds(1_750))
+        client.reconnect()
+        client.advance(by: .milliseconds(1_500))
+        client.closed()
+        #expect(client.interval == .milliseconds(1_750))
+        client.reconnect()
+        client.advance(by: .milliseconds(1_400))
+        client.closed()
+        #expect(client.interval == .seconds(1))
+    }
+
+    @Test("A silence of less than a second teaches nothing")
+    func tooShort() {
+        var client = CoreClient.connected()
+        client.advance(by: .milliseconds(999))
+        client.closed()
+        #expect(client.interval == nil)
+    }
+
+    @Test("The interval is never longer than the activity timeout")
+    func longest() {
+        var client = CoreClient.connected()
+        for _ in 1...30 {
+            client.advance(by: .seconds(20))
+            client.received(.message(nil))
+        }
+        client.closed()
+        #expect(client.interval == .seconds(120))
+    }
+
+    @Test("A limit that is equal to the activity timeout: the ping was sent, and nothing came after it")
+    func equal() {
+        var client = CoreClient.connected()
+        #expect(client.advance(by: .seconds(120)).wire == ["send 1 ping"])
+        client.closed(code: .normalClosure)
+        #expect(client.interval == .seconds(60))
+    }
+
+    @Test("What was on its way before the cut does not prove that the ping came through, and its pong does")
+    func proof() {
+        func lose(_ answer: Envelope) -> Duration? {
+            var client = CoreClient.connected()
+            client.advance(by: .seconds(120))
+            client.received(answer)
+            client.advance(by: .milliseconds(100))
+            client.closed()
+            return client.interval
+        }
+        #expect(lose(.message(nil)) == .seconds(60))
+        #expect(lose(.pong) == nil)
+    }
+
+    @Test("A loss after a silence that the connection had survived before teaches nothing")
+    func survived() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(120))
+        client.received(.pong)
+        client.advance(by: .seconds(119))
+        client.closed()
+        #expect(client.interval == nil)
+        // Each of these has survived its interval, and is lost at some time before the next ping.
+        for _ in 1...20 {
+            client.reconnect(activityTimeout: "30")
+            client.advance(by: .seconds(30))
+            client.received(.pong)
+            client.advance(by: .seconds(7))
+            client.closed()
+        }
+        #expect(client.interval == nil)
+    }
+
+    @Test("A message of the client that anything followed counts as survived")
+    func survivedMessage() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(50))
+        client.subscribe("a")
+        client.received(.success("a"))
+        client.advance(by: .seconds(45))
+        client.closed()
+        #expect(client.interval == nil)
+    }
+
+    @Test("A ping that is never answered teaches, for routers drop without a word; after a suspension it does not")
+    func pongTimeout() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(150))
+        #expect(client.state == .reconnecting)
+        #expect(client.interval == .seconds(60))
+        var suspended = CoreClient.connected()
+        suspended.suspend(for: .seconds(3_600))
+        suspended.connect()
+        suspended.advance(by: .seconds(30))
+        #expect(suspended.state == .reconnecting)
+        #expect(suspended.interval == nil)
+    }
+
+    @Test("A loss that a suspension explains teaches nothing, with a ping before it or without")
+    func suspended() {
+        for isPinged in [true, false] {
+            var client = CoreClient.connected()
+            client.suspend(for: .seconds(3_600))
+            if isPinged { client.connect() }
+            client.closed()
+            #expect(client.interval == nil)
+        }
+        // One that is too short to be noticed otherwise, but longer than the client would have been silent.
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.reconnect()
+        client.suspend(for: .seconds(31))
+        client.closed()
+        #expect(client.interval == .seconds(20))
+        client.reconnect()
+        #expect(client.lastSilence == .seconds(40))
+    }
+
+    @Test("A loss right after an error of the server teaches nothing, and one that comes later does")
+    func explained() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.received(.error(nil, "over capacity"))
+        client.advance(by: .milliseconds(999))
+        client.closed()
+        #expect(client.interval == nil)
+        client.reconnect()
+        client.received(.error(nil, "no"))
+        client.advance(by: .seconds(2))
+        client.closed()
+        #expect(client.interval == .seconds(5))
+    }
+
+    @Test("A loss that the application has asked after teaches nothing, nor does one that it has caused")
+    func application() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.checkConnection()
+        client.advance(by: .seconds(5))
+        #expect(client.state == .reconnecting)
+        #expect(client.interval == nil)
+        client.reconnect()
+        client.advance(by: .seconds(40))
+        client.reconnectNow()
+        client.establish()
+        client.advance(by: .seconds(40))
+        client.disconnect()
+        client.closed()
+        #expect(client.interval == nil)
+    }
+
+    @Test("An attempt that fails teaches nothing")
+    func attempt() {
+        var client = CoreClient()
+        client.connect()
+        client.opened()
+        client.advance(by: .seconds(10))
+        client.closed()
+        #expect(client.interval == nil)
+    }
+
+    @Test(
+        "After connections have held for an hour in all, the next one tries twice the interval, and then does without"
+    )
+    func forgetting() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(60))
+        client.closed()
+        for _ in 1...2 {
+            client.reconnect()
+            #expect(client.interval == .seconds(30))
+            client.hold(for: .seconds(1_800))
+            client.closed(code: 4200)
+        }
+        client.establish()
+        #expect(client.interval == .seconds(60))
+        client.hold(for: .seconds(3_600))
+        client.closed(code: 4200)
+        client.establish()
+        #expect(client.interval == nil)
+        #expect(client.timer(.keepAlive) == nil)
+    }
+
+    @Test("A longer interval that does not hold costs one connection")
+    func probe() {
+        var client = CoreClient.connected()
+        for _ in 1...2 {
+            client.advance(by: .seconds(3))
+            client.closed()
+            client.reconnect()
+        }
+        #expect(client.interval == .milliseconds(1_500))
+        client.hold(for: .seconds(3_600))
+        client.closed(code: 4200)
+        client.establish()
+        #expect(client.interval == .seconds(3))
+        client.advance(by: .seconds(3))
+        client.closed()
+        #expect(client.interval == .milliseconds(1_500))
+        client.reconnect()
+        client.hold(for: .seconds(1_800))
+        client.closed(code: 4200)
+        client.establish()
+        #expect(client.interval == .milliseconds(1_500))
+    }
+
+    @Test("Another host or port has its own limits; another key does not")
+    func endpoints() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.switchTo("server.example")
+        #expect(client.interval == .seconds(20))
+        client.switchTo("server.example", port: 81)
+        #expect(client.interval == nil)
+        client.establish()
+        client.advance(by: .seconds(40))
+        client.closed()
+        #expect(client.interval == .seconds(20))
+        client.switchTo("second.example", port: 81)
+        #expect(client.interval == nil)
+    }
+}
+
+extension CoreClient {
+    fileprivate var interval: Duration? { machine.statistics(now: now).pings.keepAliveInterval }
+
+    fileprivate var lastSilence: Duration? { machine.keepAlive.lastSilence }
+
+    /// The lost connection is made again.
+    @discardableResult
+    fileprivate mutating func reconnect(activityTimeout: String = "120") -> Transcript {
+        decide(.zero)
+        advance(by: .zero)
+        return establish(activityTimeout: activityTimeout)
+    }
+
+    /// Time passes, and the server answers all pings.
+    fileprivate mutating func hold(for duration: Duration) {
+        let end = now + duration
+        while now < end {
+            for _ in advance(by: .seconds(1)).wire.words { received(.pong) }
+        }
+    }
+}

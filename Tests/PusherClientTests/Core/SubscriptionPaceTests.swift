@@ -1,0 +1,359 @@
+import PusherClient
+import PusherProtocol
+import Testing
+
+/// Reverb can count subscriptions in its rate limit, and answers those beyond it with an error that names no channel.
+@Suite("A rate limit that subscriptions meet")
+struct SubscriptionPaceTests {
+    private let exceeded = Envelope.error(4301, "Rate limit exceeded")
+
+    /// Channels `a1`, `a2`… of which the server takes the first ones.
+    private func client(_ count: Int, taken: Int) -> CoreClient {
+        var client = CoreClient.connected()
+        for number in 1...count { client.subscribe("a\(number)") }
+        answer(&client, 1...count, taken: taken)
+        return client
+    }
+
+    private func answer(_ client: inout CoreClient, _ numbers: ClosedRange<Int>, taken: Int) {
+        for number in numbers {
+            if number - numbers.lowerBound < taken {
+                client.received(.success("a\(number)"))
+            } else {
+                client.received(exceeded)
+            }
+        }
+    }
+
+    private func sent(_ numbers: ClosedRange<Int>, on attempt: Int = 1) -> Transcript {
+        numbers.map { ["send \(attempt) subscribe a\($0)"] }.reduce([], +)
+    }
+
+    private func isSubscribed(_ client: CoreClient, _ numbers: ClosedRange<Int>) -> Bool {
+        numbers.allSatisfy { client.machine.subscriptions["a\($0)"]?.isSubscribed == true }
+    }
+
+    /// A server whose windows of a second have room for so many, for as long as something happens.
+    private func serve(_ client: inout CoreClient, limit: Int, _ first: Transcript, seconds: Int) -> Int {
+        var words = first.wire.words
+        var count = 0
+        for _ in 0..<(seconds * 10) {
+            count += words.count
+            for (place, word) in words.enumerated() {
+                let name = word.split(separator: " ").last.map(String.init) ?? ""
+                client.received(place < limit ? .success(name) : exceeded)
+            }
+            words = client.advance(by: .milliseconds(100)).wire.words.filter { $0.contains(" subscribe ") }
+        }
+        return count
+    }
+
+    @Test("is reported once, and what it may have hit is sent again after a second, as many as were taken")
+    func burst() {
+        var client = CoreClient.connected()
+        for number in 1...12 { client.subscribe("a\(number)") }
+        for number in 1...5 { client.received(.success("a\(number)")) }
+        #expect(client.received(exceeded).told == ["report serverError 4301"])
+        for _ in 7...12 { #expect(client.received(exceeded).told == []) }
+        #expect(client.advance(by: .milliseconds(999)) == [])
+        #expect(client.advance(by: .milliseconds(1)).wire == sent(6...10))
+        answer(&client, 6...10, taken: 5)
+        #expect(client.advance(by: .milliseconds(999)).wire == [])
+        #expect(client.advance(by: .milliseconds(1)).wire == sent(11...12))
+        answer(&client, 11...12, taken: 2)
+        #expect(isSubscribed(client, 1...12))
+        #expect(client.machine.statistics(now: client.now).subscriptions.repeated == 7)
+        #expect(client.advance(by: .seconds(100)).wire.words.allSatisfy { $0.contains("ping") })
+    }
+
+    @Test("The time for an answer begins when a subscription is sent, and not before")
+    func deadline() {
+        var client = client(3, taken: 1)
+        #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
+        // It is not answered: the others wait for that.
+        #expect(client.advance(by: .milliseconds(9_999)).wire == [])
+        let transcript = client.advance(by: .milliseconds(1_001))
+        #expect(transcript.told == ["failed a2 subscriptionTimedOut"])
+        #expect(transcript.wire == sent(3...3))
+        #expect(client.phase(of: "a3") == "subscribing")
+    }
+
+    @Test("A batch that is taken whole is followed by a larger one, and one that is not by what was taken")
+    func growth() {
+        var client = client(20, taken: 2)
+        #expect(client.advance(by: .seconds(1)).wire == sent(3...4))
+        answer(&client, 3...4, taken: 2)
+        #expect(client.advance(by: .seconds(1)).wire == sent(5...7))
+        answer(&client, 5...7, taken: 3)
+        #expect(client.advance(by: .seconds(1)).wire == sent(8...11))
+        answer(&client, 8...11, taken: 3)
+        #expect(client.advance(by: .seconds(1)).wire == sent(11...13))
+    }
+
+    @Test("A window longer than a second is waited for, with one subscription at a time")
+    func longWindow() {
+        var client = client(10, taken: 6)
+        #expect(client.advance(by: .seconds(1)).wire == sent(7...10))
+        answer(&client, 7...10, taken: 0)
+        // Since the last one that was taken: 3, 7, 15, 31, 61 s.
+        for wait in [2, 4, 8, 16, 30] {
+            #expect(
+                client.advance(by: .seconds(wait) - .milliseconds(1)).wire.words.filter { $0.contains("sub") } == []
+            )
+            #expect(client.advance(by: .milliseconds(1)).wire == sent(7...7))
+            if wait < 30 { client.received(exceeded) }
+        }
+        #expect(client.received(.success("a7")).wire == sent(8...10))
+        answer(&client, 8...10, taken: 3)
+        #expect(isSubscribed(client, 1...10))
+    }
+
+    @Test("A server that says so for ever is asked eight times in a minute and a half, and then they fail")
+    func forever() {
+        var client = CoreClient.connected()
+        var transcript: Transcript = []
+        for number in 1...3 { transcript = transcript + client.subscribe("a\(number)") }
+        let count = serve(&client, limit: 0, transcript, seconds: 100)
+        #expect(count == 3 + 7)
+        for number in 1...3 { #expect(client.phase(of: "a\(number)") == "failed subscriptionRefused") }
+        guard case .failed(let error) = client.machine.subscriptions["a2"]?.phase else { return }
+        #expect(error.message == "Rate limit exceeded" && error.serverCode == 4301)
+        #expect(client.timer(.subscriptionPace) == nil)
+        // The application may ask again, and is told again.
+        let again = client.subscribe("a2")
+        #expect(again.wire == sent(2...2))
+        #expect(serve(&client, limit: 0, again, seconds: 100) == 8)
+        #expect(client.phase(of: "a2") == "failed subscriptionRefused")
+    }
+
+    @Test("Errors without an end hold nothing back for longer than five seconds")
+    func endless() {
+        var client = client(2, taken: 1)
+        var wire: [String] = []
+        for _ in 1...49 {
+            wire += client.advance(by: .milliseconds(100)).wire.words
+            client.received(exceeded)
+        }
+        #expect(wire == [])
+        #expect(client.advance(by: .milliseconds(100)).wire == sent(2...2))
+    }
+
+    // MARK: What the application does meanwhile
+
+    @Test("What is subscribed while the server takes no more waits behind the others")
+    func subscribedMeanwhile() {
+        var client = client(3, taken: 1)
+        #expect(client.subscribe("new").wire == [])
+        #expect(client.phase(of: "new") == "queued")
+        #expect(client.subscribe("new").wire == [] && client.resubscribe("new").wire == [])
+        #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
+        client.received(.success("a2"))
+        #expect(client.advance(by: .seconds(1)).wire == sent(3...3) + ["send 1 subscribe new"])
+    }
+
+    @Test("What waits and is unsubscribed is never sent, and is ended where it was sent before")
+    func unsubscribed() {
+        var client = client(3, taken: 1)
+        client.subscribe("new")
+        client.advance(by: .seconds(1))
+        #expect(client.phase(of: "a3") == "queued")
+        #expect(client.unsubscribe("new").wire == [])
+        // The server may have taken it all the same.
+        #expect(client.unsubscribe("a3").wire == ["send 1 unsubscribe a3"])
+        client.received(.success("a2"))
+        #expect(client.advance(by: .seconds(5)).wire == [])
+        #expect(client.subscribe("new").wire == ["send 1 subscribe new"])
+    }
+
+    @Test("A confirmation that comes late counts, and nothing is sent again")
+    func confirmedLate() {
+        var client = client(3, taken: 1)
+        client.advance(by: .seconds(1))
+        #expect(client.phase(of: "a3") == "queued")
+        #expect(client.received(.success("a3")).told == ["subscribed a3"])
+        client.received(.success("a2"))
+        #expect(client.advance(by: .seconds(5)).wire == [])
+    }
+
+    @Test("A call that waits for the subscription goes on waiting")
+    func waiting() {
+        var client = client(2, taken: 1)
+        client.advance(by: .milliseconds(500))
+        #expect(client.awaitSubscription("a2") == [])
+        client.advance(by: .milliseconds(500))
+        #expect(client.received(.success("a2")).outcomes == ["resume 1 done"])
+    }
+
+    // MARK: Other connections
+
+    @Test("The next connection goes on at the pace that was learned")
+    func nextConnection() {
+        var client = client(12, taken: 5)
+        client.advance(by: .seconds(1))
+        client.closed()
+        client.connect()
+        #expect(client.establish().wire == sent(1...5, on: 2))
+        answer(&client, 1...5, taken: 5)
+        #expect(client.advance(by: .seconds(1)).wire == sent(6...11, on: 2))
+    }
+
+    @Test("A server that drops connections for it is not tried with more")
+    func dropped() {
+        var client = client(6, taken: 5)
+        client.closed()
+        for number in 7...20 { client.subscribe("a\(number)") }
+        client.connect()
+        #expect(client.establish().wire == sent(1...5, on: 2))
+        for first in [1, 6, 11, 16] {
+            answer(&client, first...(first + 4), taken: 5)
+            guard first < 16 else { break }
+            #expect(client.advance(by: .seconds(1)).wire == sent((first + 5)...(first + 9), on: 2))
+        }
+        #expect(isSubscribed(client, 1...20))
+    }
+
+    @Test("Where other messages come on top, a server that drops connections is sent fewer subscriptions")
+    func droppedForOthers() {
+        var client = client(6, taken: 5)
+        client.closed()
+        client.connect()
+        #expect(client.establish().wire == sent(1...5, on: 2))
+        answer(&client, 1...5, taken: 5)
+        client.signIn()
+        client.authorized(nil)
+        client.received(exceeded)
+        client.closed()
+        client.connect()
+        #expect(client.establish().wire == sent(1...4, on: 3))
+    }
+
+    @Test("An error about the limit is dealt with after a second, also while the next window is far away")
+    func hitBeforeLongWait() {
+        var client = client(6, taken: 2)
+        for _ in 1...4 {
+            client.advance(by: .seconds(40))
+            client.received(exceeded)
+        }
+        client.advance(by: .seconds(40))
+        client.received(.success("a3"))
+        client.closed()
+        client.connect()
+        let names = client.establish().wire.words.compactMap { $0.split(separator: " ").last.map(String.init) }
+        for name in names.dropLast() { client.received(.success(name)) }
+        client.received(exceeded)
+        let later = client.advance(by: .seconds(5)).wire.words
+        #expect(later.first == names.last.map { "send 2 subscribe \($0)" })
+    }
+
+    @Test("A connection that is lost long after an error about the limit was not dropped for it")
+    func oldError() {
+        var client = client(5, taken: 5)
+        client.advance(by: .seconds(2))
+        client.subscribe("a6")
+        client.received(.success("a6"))
+        client.signIn()
+        client.authorized(nil)
+        client.received(exceeded)
+        client.advance(by: .seconds(60))
+        client.closed()
+        client.connect()
+        #expect(client.establish().wire.words.filter { $0.contains(" subscribe a") }.count == 6)
+    }
+
+    @Test(
+        "A subscription that was given up, and dropped by the server, is sent anew once it is wanted",
+        arguments: [0, 5]
+    )
+    func droppedWhileUnwanted(seconds: Int) {
+        var client = CoreClient.connected()
+        for name in ["a1", "a2"] { client.subscribe(name) }
+        client.unsubscribe("a2")
+        client.received(.success("a1"))
+        client.received(exceeded)
+        client.advance(by: .seconds(seconds))
+        var wire = client.subscribe("a2").wire.words
+        wire += client.advance(by: .seconds(3)).wire.words
+        #expect(wire.filter { $0.hasSuffix(" subscribe a2") }.count == 1)
+        client.received(.success("a2"))
+        #expect(isSubscribed(client, 1...2))
+    }
+
+    @Test("A server that drops connections, and takes none on any, is told of")
+    func droppedForever() {
+        var client = CoreClient.connected()
+        client.subscribe("a1")
+        var failures = 0
+        for _ in 1...16 {
+            client.received(exceeded)
+            failures += client.closed().told.words.count { $0 == "failed a1 subscriptionRefused 4301" }
+            client.connect()
+            client.establish()
+        }
+        #expect(failures == 2)
+    }
+
+    @Test("Another endpoint is another server")
+    func switched() {
+        var client = client(12, taken: 5)
+        client.switchTo("second.example")
+        #expect(client.establish().wire == sent(1...12, on: 2))
+    }
+
+    @Test("What was learned is forgotten after ten minutes without an error", arguments: [599, 600])
+    func forgotten(seconds: Int) {
+        var client = client(12, taken: 5)
+        client.disconnect()
+        client.closed(code: 1000)
+        client.advance(by: .seconds(seconds))
+        client.connect()
+        #expect(client.establish().wire == sent(1...(seconds < 600 ? 5 : 12), on: 2))
+    }
+
+    // MARK: Other messages
+
+    @Test("may be about a client event where one was sent lately: it is reported as that, and both are thought of")
+    func clientEvents() {
+        var client = CoreClient.subscribed("private-a")
+        client.trigger("client-1", on: "private-a")
+        client.subscribe("a1")
+        #expect(client.received(exceeded).told.words.first == "report clientEventRejected 4301 of private-a")
+        #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
+    }
+
+    @Test("Where nothing is pending nothing is held back")
+    func nothingPending() {
+        var client = client(1, taken: 1)
+        #expect(client.received(exceeded) == ["report serverError 4301"])
+        #expect(client.subscribe("a2").wire == sent(2...2))
+        #expect(client.received(.error(4301, "Client event rejected")).told == ["report clientEventRejected 4301"])
+        #expect(client.advance(by: .seconds(5)).wire == [])
+    }
+
+    @Test("What the server refuses for another reason counts as taken")
+    func refusals() {
+        let refusal = Envelope.error(4009, "Connection is unauthorized")
+        var client = client(4, taken: 1)
+        #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
+        client.received(refusal)
+        #expect(client.phase(of: "a2") == "failed subscriptionRefused")
+        // The window was taken whole: the next one is larger.
+        #expect(client.advance(by: .seconds(1)).wire == sent(3...4))
+    }
+
+    @Test("An error that names nothing blames none of those that are sent again")
+    func refusalAmongThem() {
+        var client = CoreClient.connected()
+        for number in 1...3 { client.subscribe("a\(number)") }
+        client.received(.error(4009, "Connection is unauthorized"))
+        client.received(.success("a1"))
+        client.received(exceeded)
+        #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
+        #expect(client.received(.success("a2")).told == ["subscribed a2"])
+        #expect(client.advance(by: .seconds(1)).wire == sent(3...3))
+        #expect(
+            client.received(.error(4009, "Connection is unauthorized")).told == [
+                "report serverError 4009 of a3", "failed a3 subscriptionRefused 4009",
+            ]
+        )
+    }
+}

@@ -1,0 +1,70 @@
+import Foundation
+import PusherClient
+import TestSupport
+import Testing
+
+@Suite("The tool, when nobody reads what it prints", .timeLimit(.minutes(5)))
+struct ClosedPipeTests {
+    /// What programs end with that a broken pipe stops.
+    private static let brokenPipe = "status 141"
+
+    /// Runs a line of the shell, in which `$0` is the folder of the tool.
+    private func run(_ line: String) throws -> ChildProcess {
+        let script = "\(line); echo \"status ${PIPESTATUS[0]}\""
+        return try ChildProcess("/bin/bash", ["-c", script, ChildProcess.folder.path], showsErrors: true)
+    }
+
+    @Test("pusher demo ends quietly when the pipe is closed")
+    func demo() async throws {
+        let shell = try run(#""$0/pusher" demo | head -n 1"#)
+        var lines: [String] = []
+        for await line in shell.lines { lines.append(line) }
+        #expect(lines.count == 2)
+        #expect(lines.first?.contains("listens on") == true)
+        #expect(lines.last == Self.brokenPipe)
+    }
+
+    @Test("pusher serve ends quietly, with its server, when the pipe is closed")
+    func serve() async throws {
+        let shell = try run(#""$0/pusher" serve --port 0 --verbose | head -n 10"#)
+        var lines = shell.lines.makeAsyncIterator()
+        var values: [Substring: Substring] = [:]
+        while let line = await lines.next(), line != "ready" {
+            let words = line.split(separator: " ", maxSplits: 1)
+            if let name = words.first, let value = words.last { values[name] = value }
+        }
+        let port = try #require(values["port"].flatMap { Int($0.trimmingCharacters(in: .whitespaces)) })
+        // Something has to happen there after the reader has gone: nothing else tells the tool of it.
+        let visits = Task {
+            while !Task.isCancelled {
+                let options = PusherClientOptions(
+                    autoReconnect: false,
+                    host: .host("127.0.0.1"),
+                    port: port,
+                    useTLS: false,
+                    logger: .quiet
+                )
+                let pusher = Pusher(key: "app-key", options: options)
+                _ = try? await pusher.connected()
+                await pusher.disconnected()
+            }
+        }
+        var others: [String] = []
+        while let line = await lines.next() { others.append(line) }
+        visits.cancel()
+        await visits.value
+        #expect(others == [Self.brokenPipe])
+    }
+
+    #if os(Linux)
+        @Test("a disk that is full is an error with a text")
+        func fullDisk() async throws {
+            let shell = try run(#""$0/pusher" demo > /dev/full"#)
+            var lines: [String] = []
+            for await line in shell.lines { lines.append(line) }
+            #expect(lines.count == 2)
+            #expect(lines.first?.hasPrefix("Error: The output cannot be written: ") == true)
+            #expect(lines.last == "status 1")
+        }
+    #endif
+}

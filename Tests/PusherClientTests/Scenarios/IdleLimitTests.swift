@@ -1,0 +1,119 @@
+import Logging
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Idle limits of servers and proxies", .timeLimit(.minutes(5)))
+struct IdleLimitTests {
+    typealias IdleLimit = PusherTestServer.Dialect.IdleLimit
+
+    private static let endings: [IdleLimit.Ending] = [
+        .drop, .close(code: 1000), .close(code: 1001, reason: "Idle Timeout"), .close(code: nil),
+    ]
+
+    @Test(
+        "a limit of 3, 10, 30 or 60 s: at most 3 connections in 10 minutes, and the last one holds",
+        arguments: [3, 10, 30, 60],
+        endings
+    )
+    func limits(seconds: Int, ending: IdleLimit.Ending) async throws {
+        let world = VirtualWorld()
+        world.server.setIdleLimit(.init(.seconds(seconds), ending: ending))
+        let pusher = try await world.makeConnectedClient()
+        let channel = pusher.subscribe("orders")
+        await world.advance(by: .seconds(600))
+        #expect(world.connectionCount <= 3)
+        #expect(channel.subscribed)
+        let interval = try #require(pusher.statistics.pings.keepAliveInterval)
+        #expect(interval >= .seconds(1) && interval < .seconds(seconds))
+    }
+
+    @Test("a limit that is equal to the announced activity timeout: at most 3 connections", arguments: [120, 30, 5])
+    func equal(seconds: Int) async throws {
+        let world = VirtualWorld()
+        world.server.setActivityTimeout(seconds)
+        world.server.setIdleLimit(.init(.seconds(seconds)))
+        let pusher = try await world.makeConnectedClient()
+        await world.advance(by: .seconds(600))
+        #expect(world.connectionCount <= 3)
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("poxa cuts when our ping is due: 2 connections in an hour")
+    func poxa() async throws {
+        var options = PusherTestServer.Options()
+        options.dialect = .poxa
+        let world = VirtualWorld(options)
+        let pusher = try await world.makeConnectedClient()
+        await world.advance(by: .seconds(3_600))
+        #expect(world.connectionCount == 2)
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(pusher.statistics.pings.keepAliveInterval == .seconds(60))
+    }
+
+    @Test(
+        "events that keep coming do not keep the connection: the client pings all the same",
+        arguments: [10, 60, 200]
+    )
+    func stream(seconds: Int) async throws {
+        let world = VirtualWorld()
+        world.server.setIdleLimit(.init(.seconds(seconds)))
+        let pusher = try await world.makeConnectedClient()
+        for _ in 1...600 {
+            await world.advance(by: .seconds(1))
+            world.server.sendEvent("any")
+            await world.run()
+        }
+        #expect(world.connectionCount <= 3)
+        #expect(pusher.connection.connectionState == .connected)
+    }
+
+    @Test("links that are cut by chance teach nothing, if they have held for longer than the client is ever silent")
+    func flaky() async throws {
+        let world = VirtualWorld()
+        world.server.setActivityTimeout(30)
+        let pusher = try await world.makeConnectedClient()
+        var generator = SeededGenerator(seed: 5)
+        for _ in 1...50 {
+            await world.advance(by: .milliseconds(Int.random(in: 31_000...200_000, using: &generator)))
+            world.network.cutLinks()
+            await world.advance(by: .seconds(1))
+            #expect(pusher.connection.connectionState == .connected)
+        }
+        #expect(pusher.statistics.pings.keepAliveInterval == nil)
+    }
+
+    @Test("links that are cut after a few seconds, each time others, do not drive the interval below 5 s")
+    func veryFlaky() async throws {
+        let world = VirtualWorld()
+        let pusher = try await world.makeConnectedClient()
+        for seconds in [2, 9, 3, 14, 4, 40, 5, 1, 8] {
+            await world.advance(by: .seconds(seconds))
+            world.network.cutLinks()
+            await world.advance(by: .seconds(1))
+            #expect(pusher.connection.connectionState == .connected)
+        }
+        #expect(pusher.statistics.pings.keepAliveInterval == .seconds(5))
+    }
+
+    @Test("the log says at debug what was learned, once")
+    func logged() async throws {
+        let world = VirtualWorld()
+        let lines = LogLines()
+        world.server.setIdleLimit(.init(.seconds(30)))
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
+        await world.advance(by: .seconds(100))
+        pusher.reconnectNow()
+        await world.run()
+        let lessons = lines.messages.filter { $0.contains("pinging after") }
+        #expect(lessons.count == 1)
+        #expect(lessons.first?.contains("15.0 seconds") == true && lessons.first?.contains("30.0 seconds") == true)
+        #expect(pusher.statistics.pings.keepAliveInterval == .seconds(15))
+    }
+}
+
+extension VirtualWorld {
+    fileprivate var connectionCount: Int { server.records.count { $0.event == .connectionAccepted } }
+}

@@ -1,0 +1,148 @@
+import PusherTestServer
+import Testing
+
+@testable import PusherClient
+
+/// What Laravel Reverb was seen to do, and what has to come of it.
+@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)))
+struct ReverbLimitTests {
+    private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
+        var options = PusherTestServer.Options()
+        options.dialect = .reverb
+        options.maximumRecordCount = 10_000
+        change(&options)
+        return VirtualWorld(options)
+    }
+
+    /// The time until all channels are subscribed, in steps of 100 ms; nil where that takes longer than the patience.
+    private func time(
+        until channels: [PusherChannel],
+        in world: VirtualWorld,
+        patience: Duration = .seconds(300)
+    ) async -> Duration? {
+        let start = world.now
+        while world.now - start <= patience {
+            await world.run()
+            if channels.allSatisfy(\.subscribed) { return world.now - start }
+            await world.advance(by: .milliseconds(100))
+        }
+        return nil
+    }
+
+    private func subscribe(_ count: Int, _ pusher: Pusher, _ world: VirtualWorld) async throws -> [PusherChannel] {
+        try await world.atOnce { (1...count).map { pusher.subscribe("channel-\($0)") } }
+    }
+
+    private func subscribesReceived(_ world: VirtualWorld) -> Int {
+        world.server.receivedMessages().count { $0.contains("pusher:subscribe") }
+    }
+
+    // MARK: The rate limit
+
+    @Test("12 channels on an app with 5 messages a second are subscribed within 3 s, and one error is reported")
+    func twelve() async throws {
+        let world = Self.world { $0.messageLimit = .init(count: 5) }
+        let pusher = try await world.makeConnectedClient()
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let channels = try await subscribe(12, pusher, world)
+        let time = try #require(await time(until: channels, in: world))
+        #expect(time <= .seconds(3))
+        #expect(delegate.failures.elements == [])
+        #expect(delegate.errors.elements.map(\.clientError.code) == [.serverError])
+        #expect(delegate.errors.elements.first?.code == 4301)
+        #expect(pusher.statistics.subscriptions.repeated == 7)
+    }
+
+    @Test("100 channels are subscribed within 25 s, after a reconnect too", arguments: [false, true])
+    func hundred(dropsConnections: Bool) async throws {
+        let world = Self.world { $0.messageLimit = .init(count: 5, endsConnection: dropsConnections) }
+        let pusher = try await world.makeConnectedClient()
+        let channels = try await subscribe(100, pusher, world)
+        var time = try #require(await time(until: channels, in: world))
+        #expect(time <= .seconds(25))
+        world.network.cutLinks()
+        await world.run()
+        #expect(channels.allSatisfy { !$0.subscribed })
+        time = try #require(await self.time(until: channels, in: world))
+        #expect(time <= .seconds(25))
+        // The burst may cost one connection, and the reconnect none.
+        #expect(pusher.statistics.connections.established == (dropsConnections ? 3 : 2))
+        #expect(subscribesReceived(world) < 340)
+    }
+
+    @Test("100 channels with Reverb's defaults, 60 messages a minute, are subscribed in the second minute")
+    func defaults() async throws {
+        let world = Self.world { $0.messageLimit = .init(count: 60, window: .seconds(60)) }
+        let pusher = try await world.makeConnectedClient()
+        let channels = try await subscribe(100, pusher, world)
+        let time = try #require(await time(until: channels, in: world))
+        #expect(time >= .seconds(60) && time <= .seconds(63))
+        #expect(subscribesReceived(world) < 190)
+    }
+
+    @Test("A limit of a minute that drops connections is learned too, at the cost of a few")
+    func defaultsThatDrop() async throws {
+        let world = Self.world { $0.messageLimit = .init(count: 60, window: .seconds(60), endsConnection: true) }
+        let pusher = try await world.makeConnectedClient()
+        let channels = try await subscribe(100, pusher, world)
+        _ = try #require(await time(until: channels, in: world))
+        let established = pusher.statistics.connections.established
+        #expect(established <= 9)
+        world.network.cutLinks()
+        await world.run()
+        _ = try #require(await time(until: channels, in: world))
+        #expect(pusher.statistics.connections.established == established + 1)
+    }
+
+    @Test("A server that takes nothing is asked a few times, and then the subscriptions fail with its words")
+    func forever() async throws {
+        let world = Self.world { $0.messageLimit = .init(count: 0) }
+        let pusher = try await world.makeConnectedClient()
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        let channels = try await subscribe(12, pusher, world)
+        await world.advance(by: .seconds(100))
+        #expect(delegate.subscriptionErrors.count == 12)
+        #expect(delegate.subscriptionErrors.elements.allSatisfy { $0.kind == .refused && $0.serverCode == 4301 })
+        let count = subscribesReceived(world)
+        #expect(count == 12 + 7)
+        await world.advance(by: .seconds(3_600))
+        #expect(subscribesReceived(world) == count)
+        #expect(channels.allSatisfy { !$0.subscribed })
+    }
+
+    // MARK: Refusals
+
+    @Test("One of five private subscriptions with a bad signature fails at once, and no other")
+    func badSignature() async throws {
+        let world = Self.world()
+        let pusher = try await world.makeConnectedClient()
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        world.server.failAuthorizations(1, with: .wrongSignature)
+        let channels = try await world.atOnce { (1...5).map { pusher.subscribe("private-\($0)") } }
+        await world.runUntil { delegate.failures.count + channels.count(where: \.subscribed) == 5 }
+        #expect(channels.map(\.subscribed) == [false, true, true, true, true])
+        #expect(delegate.subscriptionErrors.elements.map(\.message) == ["Connection is unauthorized"])
+        #expect(delegate.failures.elements == ["private-1"])
+    }
+
+    @Test("A sign-in fails at once with the server's words", arguments: [false, true])
+    func signIn(hasSubscriptions: Bool) async throws {
+        let world = Self.world()
+        let pusher = try await world.makeConnectedClient(.virtual(user: "u"))
+        let channel = try await world.atOnce {
+            pusher.signIn()
+            return hasSubscriptions ? pusher.subscribe("private-a") : nil
+        }
+        let start = world.now
+        let error = await #expect(throws: PusherClientError.self) {
+            try await world.complete { try await pusher.signedIn() }
+        }
+        #expect(error?.code == .signInFailed && error?.serverCode == 4200)
+        #expect(error?.message == "Invalid message format")
+        #expect(world.now == start)
+        await world.runUntil { channel?.subscribed != false }
+    }
+}

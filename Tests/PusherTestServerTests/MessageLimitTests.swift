@@ -1,0 +1,52 @@
+import PusherProtocol
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("A limit on the messages of a connection", .timeLimit(.minutes(5)))
+struct MessageLimitTests {
+    private let exceeded = Dialect.reverb.error(code: 4301, message: "Rate limit exceeded")
+
+    private func connected(_ count: Int = 1, endsConnection: Bool = false) -> BrainTranscript {
+        .connected(count) {
+            $0.dialect = .reverb
+            $0.messageLimit = .init(count: 2, endsConnection: endsConnection)
+        }
+    }
+
+    @Test("counts all messages that it takes, in windows of a second from the first one, for each connection by itself")
+    func windows() {
+        var server = connected(2)
+        server.brain.now = .seconds(5)
+        #expect(server.subscribe(1, "a").events == [EventName.subscriptionSucceededInternal])
+        #expect(server.text(1, #"{"event":"pusher:ping"}"#).events == [EventName.pong])
+        server.brain.now += .milliseconds(999)
+        #expect(server.subscribe(1, "b") == [.send(1, exceeded)])
+        #expect(server.unsubscribe(1, "a") == [.send(1, exceeded)])
+        #expect(server.text(1, "nonsense") == [.send(1, exceeded)])
+        #expect(server.brain.openConnections.first?.subscribedChannels == ["a"])
+        #expect(server.subscribe(2, "b").events == [EventName.subscriptionSucceededInternal])
+        // Those that were refused have not counted.
+        server.brain.now += .milliseconds(1)
+        for name in ["b", "c"] {
+            #expect(server.subscribe(1, name).events == [EventName.subscriptionSucceededInternal])
+        }
+        #expect(server.subscribe(1, "d") == [.send(1, exceeded)])
+    }
+
+    @Test("ends the connection after the error, where that is asked for")
+    func ends() {
+        var server = connected(endsConnection: true)
+        for name in ["a", "b"] { _ = server.subscribe(1, name) }
+        #expect(server.subscribe(1, "c") == [.send(1, exceeded), .end(1)])
+        #expect(server.brain.openConnections.isEmpty)
+    }
+
+    @Test("is not there where nobody wants it")
+    func none() {
+        var server = BrainTranscript.connected { $0.dialect = .reverb }
+        for number in 1...100 {
+            #expect(server.subscribe(1, "a\(number)").events == [EventName.subscriptionSucceededInternal])
+        }
+    }
+}

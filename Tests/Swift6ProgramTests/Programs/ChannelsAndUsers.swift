@@ -1,0 +1,98 @@
+import PusherClient
+import PusherTestServer
+import TestSupport
+import Testing
+
+/// What the article "Private channels, presence and users" of the test server shows.
+enum ChannelsAndUsers {
+    /// An app under test.
+    final class MyApp: Sendable {
+        let pusher: Pusher
+
+        init(server: PusherTestServer, authorizationURL: String) {
+            let headers = ["Authorization": "Bearer x"]
+            let options = PusherClientOptions(
+                authMethod: .endpoint(authorizationURL, headers: headers, parameters: ["token": "secret"]),
+                host: .host(server.host),
+                port: server.port,
+                useTLS: server.usesTLS,
+                userAuthMethod: .endpoint(
+                    server.httpURL + "/pusher/user-auth",
+                    headers: headers,
+                    parameters: ["user_id": "7"]
+                ),
+                timeouts: .init(subscription: .patience, authorization: .patience, signIn: .patience),
+                retryPolicy: .delays([.milliseconds(20)])
+            )
+            pusher = Pusher(key: server.options.application.key, options: options)
+        }
+
+        func start() {
+            pusher.subscribe("private-orders")
+            pusher.subscribe("presence-room")
+            pusher.signIn()
+            pusher.connect()
+        }
+    }
+
+    static func authorizations() async throws {
+        var options = PusherTestServer.Options()
+        options.authorizeChannel = { request in
+            request.parameters["token"] == "secret" ? .allow(userID: "7", userInfo: #"{"name":"Ada"}"#) : .refuse()
+        }
+        try await PusherTestServer.withServer(options: options) { server in
+            let app = MyApp(server: server, authorizationURL: server.httpURL + "/pusher/auth")
+            app.start()
+            try await server.waitForSubscription(to: "private-orders")
+            #expect(server.authorizationRequests.first?.header("Authorization") == "Bearer x")
+        }
+        try await PusherTestServer.withServer(options: options) { server in
+            let app = MyApp(server: server, authorizationURL: server.httpURL + "/pusher/auth")
+            app.start()
+            try await present(server)
+            try await users(server)
+        }
+    }
+
+    static func pages() -> PusherTestServer.Options {
+        var options = PusherTestServer.Options()
+        options.allowedOrigins = ["https://app.example.test"]
+        return options
+    }
+
+    static func failures(_ server: PusherTestServer) {
+        server.failAuthorizations(1, with: .status(503, headers: [.init(name: "Retry-After", value: "2")]))
+        server.failAuthorizations(1, for: "private-orders", with: .delayed(.seconds(3)))
+        server.failAuthorizations(with: .wrongSignature)  // and all others, until acceptAuthorizations()
+    }
+
+    static func present(_ server: PusherTestServer) async throws {
+        try await server.waitForMember("7", of: "presence-room")
+        #expect(server.members(of: "presence-room").map(\.userInfo) == [#"{"name":"Ada"}"#])
+    }
+
+    static func users(_ server: PusherTestServer) async throws {
+        try await server.waitForSignIn(of: "7")
+        #expect(try server.publish(event: "invoice", data: "{}", toUser: "7") == 1)
+        server.terminateConnections(ofUser: "7")  // close code 4009
+    }
+}
+
+/// The examples as they stand, but with more time: all tests run at once.
+extension PusherTestServer {
+    func waitForConnections() async throws -> [Connection] {
+        try await waitForConnections(count: 1, timeout: .patience)
+    }
+
+    func waitForSubscription(to channel: String) async throws {
+        try await waitForSubscription(to: channel, timeout: .patience)
+    }
+
+    func waitForMember(_ userID: String, of channel: String) async throws {
+        try await waitForMember(userID, of: channel, timeout: .patience)
+    }
+
+    func waitForSignIn(of userID: String) async throws {
+        try await waitForSignIn(of: userID, timeout: .patience)
+    }
+}

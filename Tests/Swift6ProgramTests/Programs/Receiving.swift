@@ -1,0 +1,56 @@
+import PusherClient
+
+/// What the article "Receiving events" shows.
+enum Receiving {
+    struct Order: Decodable, Sendable { let id: Int }
+
+    actor Store {
+        private(set) var reloads = 0
+
+        func reload(last duration: Duration) throws { reloads += 1 }
+    }
+
+    static func reloads(_ channel: PusherChannel, into store: Store) async throws {
+        for await resubscription in channel.resubscriptions {
+            try await store.reload(last: resubscription.away)
+        }
+    }
+
+    static func orders(_ pusher: Pusher, show: @Sendable (Order) -> Void) async {
+        await pusher.withChannel("orders") { channel in
+            for await order in channel.events(named: "created", as: Order.self) { show(order) }
+        }
+    }
+
+    @MainActor
+    final class Screen {
+        private(set) var list: [Order] = []
+        private(set) var shown: [String] = []
+        private var observation: EventObservation?
+
+        func observe(_ channel: PusherChannel) {
+            observation = channel.observeOnMain(eventName: "created") { [weak self] event in self?.show(event) }
+        }
+
+        func bind(_ channel: PusherChannel) {
+            channel.bindOnMain(eventName: "created", as: Order.self) { [weak self] order in
+                self?.list.append(order)
+            }
+        }
+
+        private func show(_ event: PusherEvent) { shown.append(event.data ?? "") }
+    }
+
+    actor Journal {
+        private var observation: EventObservation?
+        private let line: @Sendable (String) -> Void
+
+        init(_ line: @escaping @Sendable (String) -> Void) { self.line = line }
+
+        func observe(_ channel: PusherChannel) {
+            observation = channel.observe(eventName: "created") { [weak self] event in self?.write(event) }
+        }
+
+        private nonisolated func write(_ event: PusherEvent) { line(event.data ?? "") }
+    }
+}

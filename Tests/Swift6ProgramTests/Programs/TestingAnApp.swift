@@ -1,0 +1,40 @@
+import PusherClient
+import PusherTestServer
+
+/// What the articles of the test server show, as functions that the tests call.
+enum TestingAnApp {
+    static func client(of server: PusherTestServer) -> Pusher {
+        let pusher = Pusher(
+            key: server.options.application.key,
+            options: PusherClientOptions(
+                authMethod: .endpoint(server.httpURL + "/pusher/auth"),
+                host: .host(server.host),
+                port: server.port,
+                useTLS: server.usesTLS,  // where it has tls: also tls: TLSOptions(trustRoots: .only(pem: root))
+                userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth"),
+                retryPolicy: .delays([.milliseconds(20)])  // or a loss costs a second, and soon more
+            )
+        )
+        return pusher
+    }
+
+    static func fixedSocketID(_ server: PusherTestServer, app: Pusher) async throws -> PusherTestServer.Connection {
+        let greeting = #"{"event":"pusher:connection_established","data":"{\"socket_id\":\"45481.3166671\"}"}"#
+        server.failConnections(with: .firstMessage(greeting))
+        app.connect()
+        let connection = try await server.waitForConnections()[0]
+        return connection
+    }
+
+    static func anySignature() -> PusherTestServer.Options {
+        var options = PusherTestServer.Options()
+        options.acceptsAnySignature = true
+        return options
+    }
+
+    static func fixedSubscriptions(_ server: PusherTestServer) {
+        let success = #"{"event":"pusher_internal:subscription_succeeded","channel":"private-orders","data":"{}"}"#
+        server.failSubscriptions(to: "private-orders", with: .text(success))
+        server.failSubscriptions(with: .text(#"{"event":"pusher:error","data":{"code":null,"message":"no"}}"#))
+    }
+}
