@@ -5,7 +5,7 @@ SWIFT ?= swift
 # Debug information takes a tenth of the time to compile: `make … FLAGS=` adds it.
 FLAGS ?= -debug-info-format none
 DOCS_DIR ?= .build/docs
-FORMATTED = Package.swift Sources Tests Benchmarks/Package.swift Benchmarks/Sources
+FORMATTED = Package.swift Sources Tests Tools Benchmarks/Package.swift Benchmarks/Sources
 
 .PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
@@ -94,7 +94,7 @@ api-check: setup
 # would be so slow that bounded waits come to their end. With all traits, so that what they switch on is tested somewhere.
 # SKIP has the names of suites to leave out.
 THREAD_SANITIZER = --enable-all-traits --sanitize=thread --scratch-path .build-thread-sanitizer
-test-thread-sanitizer: export TSAN_OPTIONS = suppressions=$(CURDIR)/Tests/ThreadSanitizer/suppressions.txt
+test-thread-sanitizer: export TSAN_OPTIONS = suppressions=$(CURDIR)/Tests/Tools/ThreadSanitizer/suppressions.txt
 test-thread-sanitizer: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(THREAD_SANITIZER) $(PROGRESS)
 	$(SWIFT) test $(FLAGS) $(THREAD_SANITIZER) $(QUIET) --no-parallel $(foreach suite,$(SKIP),--skip $(suite))
@@ -115,18 +115,18 @@ simulate: setup
 		--first $(FIRST) --seeds $(SEEDS) $(if $(HISTOGRAM),--histogram)
 
 simulate-mutants: setup
-	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Mutants/mutants.py simulation $(NAMES)
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" SEEDS=$(SEEDS) Tests/Tools/Mutants/mutants.py simulation $(NAMES)
 
 # Whether each still says what to take out.
 check-mutants:
-	Tests/Mutants/mutants.py check
+	Tests/Tools/Mutants/mutants.py check
 
 test-mutants: setup
-	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Mutants/mutants.py tests $(NAMES)
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Tools/Mutants/mutants.py tests $(NAMES)
 
-# Tests/Fuzzing says more. Prints what all runs so far have come to; what is found is in .build-fuzzer/output/findings.
+# Tests/Tools/Fuzzing says more. Prints what all runs so far have come to; what is found is in .build-fuzzer/output/findings.
 SECONDS = 600
-FUZZ = SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Fuzzing/fuzz.sh
+FUZZ = SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Tools/Fuzzing/fuzz.sh
 fuzz: setup
 	$(if $(BUILT),,$(FUZZ) build)
 	$(FUZZ) run $(SECONDS) $(TARGET)
@@ -139,10 +139,10 @@ fuzz-check: setup
 MEMORY = --enable-all-traits --sanitize=address --scratch-path .build-address-sanitizer
 check-memory: setup
 	$(SWIFT) build $(FLAGS) --build-tests $(MEMORY) $(PROGRESS)
-	Tests/MemoryCheck/run.sh .build-address-sanitizer/debug/PusherClientPackageTests.xctest
+	Tests/Tools/MemoryCheck/run.sh .build-address-sanitizer/debug/PusherClientPackageTests.xctest
 
 autobahn: setup
-	FLAGS="$(FLAGS)" Tests/AutobahnClient/run.sh
+	FLAGS="$(FLAGS)" Tools/AutobahnClient/run.sh
 
 ROUNDS ?= 10000
 CLIENTS ?= 1000
@@ -153,7 +153,7 @@ soak: setup
 	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS)
 
 test-network: setup
-	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Network/run.sh
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tools/NetworkCheck/run.sh
 
 # A package of its own, built as users build theirs: nothing of it enters the graph of those who depend on this one.
 BENCHMARKS = Benchmarks/.build/release

@@ -44,6 +44,7 @@ let package = Package(
     platforms: [.macOS(.v13)],
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
+        .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
@@ -69,28 +70,77 @@ let package = Package(
             pkgConfig: "libsodium",
             providers: [.apt(["libsodium-dev"]), .brew(["libsodium"])]
         ),
+        // What the clients of all protocols have in common. Their modules have distinctive names, because module names are
+        // global to a dependent's graph.
+        .target(name: "RealtimePrimitives", swiftSettings: fuzzed),
+        .target(
+            name: "RealtimeNetworking",
+            dependencies: [
+                "RealtimePrimitives",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: fuzzed
+        ),
+        .target(
+            name: "RealtimeHTTP",
+            dependencies: [
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: fuzzed
+        ),
+        .target(
+            name: "WebSocketClient",
+            dependencies: [
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOTLS", package: "swift-nio"),
+                .product(name: "NIOWebSocket", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: fuzzed
+        ),
         .target(name: "PusherProtocol", swiftSettings: fuzzed),
         .target(
             name: "PusherEncryption",
             dependencies: [
-                "CSodium", "PusherProtocol", .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                "CSodium", "PusherProtocol", "RealtimePrimitives",
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
             swiftSettings: fuzzed
         ),
-        .target(name: "PusherCore", dependencies: ["PusherProtocol", "PusherEncryption"], swiftSettings: fuzzed),
+        .target(
+            name: "PusherCore",
+            dependencies: ["PusherProtocol", "PusherEncryption", "RealtimePrimitives"],
+            swiftSettings: fuzzed
+        ),
         .target(
             name: "PusherClient",
             dependencies: [
                 "PusherCore",
                 "PusherProtocol",
                 "PusherEncryption",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                "RealtimeHTTP",
+                "WebSocketClient",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
                 .product(name: "Logging", package: "swift-log"),
                 serviceLifecycle,
                 metrics,
@@ -125,18 +175,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
-        .executableTarget(
-            name: "autobahn-client",
-            dependencies: [
-                "PusherClient",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-            ],
-            path: "Tests/AutobahnClient",
-            exclude: ["run.sh"],
-            swiftSettings: settings
-        ),
-        .systemLibrary(name: "CMalloc", path: "Tests/CMalloc"),
+        .systemLibrary(name: "CMalloc", path: "Tests/Tools/CMalloc"),
         // Runs that take long; the tests have short ones of them, in a process of their own.
         .executableTarget(
             name: "soak",
@@ -150,18 +189,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
-            path: "Tests/Soak",
-            swiftSettings: settings
-        ),
-        .executableTarget(
-            name: "network-check",
-            dependencies: [
-                "PusherClient",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-            ],
-            path: "Tests/Network",
-            exclude: ["run.sh"],
+            path: "Tests/Tools/Soak",
             swiftSettings: settings
         ),
         .target(
@@ -182,20 +210,20 @@ let package = Package(
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
-            path: "Tests/ClientTestSupport",
+            path: "Tests/Tools/ClientTestSupport",
             swiftSettings: settings
         ),
         .target(
             name: "EnvelopeCorpus",
             dependencies: ["PusherProtocol", "TestSupport"],
-            path: "Tests/EnvelopeCorpus",
+            path: "Tests/Tools/EnvelopeCorpus",
             swiftSettings: settings
         ),
         // Neither it nor what it needs has a dependency outside this package: it is quickly built with a sanitizer.
         .executableTarget(
             name: "decoder-check",
             dependencies: ["EnvelopeCorpus"],
-            path: "Tests/DecoderCheck",
+            path: "Tests/Tools/DecoderCheck",
             swiftSettings: settings
         ),
         // The client and the server in a world of virtual time and random faults.
@@ -208,12 +236,14 @@ let package = Package(
                 "PusherEncryption",
                 "PusherProtocol",
                 "PusherTestServer",
+                "RealtimeHTTP",
+                "WebSocketClient",
                 "TestSupport",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
-            path: "Tests/Simulation",
+            path: "Tests/Tools/Simulation",
             swiftSettings: settings
         ),
         .executableTarget(
@@ -222,7 +252,7 @@ let package = Package(
                 "Simulation",
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
             ],
-            path: "Tests/Simulate",
+            path: "Tests/Tools/Simulate",
             swiftSettings: settings
         ),
         .executableTarget(
@@ -233,13 +263,17 @@ let package = Package(
                 "PusherEncryption",
                 "PusherClient",
                 "PusherCore",
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                "RealtimeHTTP",
+                "WebSocketClient",
                 "TestSupport",
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOEmbedded", package: "swift-nio"),
                 .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
                 .product(name: "Logging", package: "swift-log"),
             ],
-            path: "Tests/Fuzzing",
+            path: "Tests/Tools/Fuzzing",
             exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
             swiftSettings: fuzzed,
             linkerSettings: isFuzzing ? [.unsafeFlags(["-sanitize=fuzzer,address", "-use-ld=lld"])] : []
@@ -253,6 +287,81 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             path: "Tests/TestTLS",
+            swiftSettings: settings
+        ),
+        .target(
+            name: "SocketTestSupport",
+            dependencies: [
+                "RealtimeHTTP",
+                "RealtimeNetworking",
+                "WebSocketClient",
+                "TestSupport",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            path: "Tests/SocketTestSupport",
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RealtimePrimitivesTests",
+            dependencies: [
+                "RealtimePrimitives",
+                "PusherEncryption",
+                "TestSupport",
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RealtimeNetworkingTests",
+            dependencies: [
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                "TestSupport",
+                "TestTLS",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RealtimeHTTPTests",
+            dependencies: [
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                "RealtimeHTTP",
+                "SocketTestSupport",
+                "TestSupport",
+                "TestTLS",
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOHTTP1", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "WebSocketClientTests",
+            dependencies: [
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                "WebSocketClient",
+                "SocketTestSupport",
+                "TestSupport",
+                "TestTLS",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "NIOCore", package: "swift-nio"),
+                .product(name: "NIOPosix", package: "swift-nio"),
+                .product(name: "NIOEmbedded", package: "swift-nio"),
+                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+            ],
             swiftSettings: settings
         ),
         .testTarget(
@@ -310,6 +419,7 @@ let package = Package(
             name: "Swift6ProgramTests",
             dependencies: [
                 "PusherClient",
+                "WebSocketClient",
                 "PusherTestServer",
                 "TestSupport",
                 "TestTLS",
@@ -326,6 +436,11 @@ let package = Package(
                 "PusherClient",
                 "PusherCore",
                 "PusherProtocol",
+                "RealtimePrimitives",
+                "RealtimeNetworking",
+                "RealtimeHTTP",
+                "WebSocketClient",
+                "SocketTestSupport",
                 "Simulation",
                 "PusherTestServer",
                 "PusherEncryption",

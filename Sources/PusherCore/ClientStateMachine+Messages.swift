@@ -1,4 +1,5 @@
 package import PusherProtocol
+import RealtimePrimitives
 
 /// What the server says.
 extension ClientStateMachine {

@@ -29,7 +29,7 @@ package enum Effect: Hashable, Sendable {
     // MARK: Questions to user code
 
     /// Ask the retry policy, and answer with ``ClientStateMachine/retryDecided(_:delay:now:into:)``.
-    case askRetryPolicy(RetryQuestionID, RetryContext)
+    case askRetryPolicy(RetryQuestionID, RetryQuestion)
     /// Ask the authorizer: say with ``ClientStateMachine/authorizationsBegan(_:into:)`` when that begins, from when on the
     /// time runs, and answer with ``ClientStateMachine/authorized(_:_:now:into:)``.
     case authorize(AuthorizationTry, AuthorizationQuestion)

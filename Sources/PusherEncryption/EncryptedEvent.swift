@@ -1,5 +1,6 @@
 import Foundation
 package import PusherProtocol
+import RealtimePrimitives
 
 /// The `data` of an event on an encrypted channel: `{"nonce":"…","ciphertext":"…"}`, both in base64.
 package enum EncryptedEvent {

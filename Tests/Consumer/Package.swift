@@ -6,6 +6,7 @@ import PackageDescription
 let pusherClient = Context.environment["PUSHER_CLIENT"] ?? "../.."
 
 let client = Target.Dependency.product(name: "PusherClient", package: "PusherClient")
+let webSocket = Target.Dependency.product(name: "WebSocketClient", package: "PusherClient")
 let testServer = Target.Dependency.product(name: "PusherTestServer", package: "PusherClient")
 
 let package = Package(
@@ -24,7 +25,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "Consumer",
-            dependencies: ["Swift5App", "Swift6App", "MainActorApp", testServer]
+            dependencies: ["Swift5App", "Swift6App", "MainActorApp", webSocket, testServer]
         ),
     ],
     swiftLanguageModes: [.v6]

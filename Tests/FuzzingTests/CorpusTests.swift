@@ -6,7 +6,7 @@ import Testing
 @Suite("Inputs of the fuzzer", .timeLimit(.minutes(5)))
 struct CorpusTests {
     private static let fuzzing = URL(filePath: #filePath).deletingLastPathComponent()
-        .deletingLastPathComponent().appending(path: "Fuzzing")
+        .deletingLastPathComponent().appending(path: "Tools/Fuzzing")
 
     private static let targets = [
         "authorization", "client", "encryption", "envelope", "frames", "json", "presence", "redirect", "upgrade",

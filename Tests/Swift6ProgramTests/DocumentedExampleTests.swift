@@ -6,10 +6,11 @@ struct DocumentedExampleTests {
     private static let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
 
     @Test(
-        "each one stands, line by line, in a program that is compiled and run here",
+        "each one stands, line by line, in a program that is compiled here",
         arguments: [
             ("PusherClient", "Production", 14), ("PusherClient", "ObservingAClient", 3),
             ("PusherClient", "ReceivingEvents", 5), ("PusherTestServer", "PusherTestServer", 3),
+            ("WebSocketClient", "WebSocketClient", 3),
             ("PusherTestServer", "ChannelsAndUsers", 5), ("PusherTestServer", "FixedAnswers", 3),
         ]
     )

@@ -1,3 +1,5 @@
+import RealtimeHTTP
+
 /// An endpoint of your backend that authorizes channels, or signs users in, and what is sent to it.
 ///
 /// The request is a form: `socket_id=…&channel_name=…` and the parameters, for a sign-in without `channel_name`. The

@@ -1,3 +1,5 @@
+import RealtimeHTTP
+
 /// How the client is authorized for private, encrypted and presence channels.
 ///
 /// ```swift

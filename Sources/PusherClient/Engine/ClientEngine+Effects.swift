@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import NIOCore
 import PusherProtocol
+import RealtimeHTTP
 
 /// Carrying out effects. All of this happens on the event loop, and never under the lock.
 extension ClientEngine {
@@ -18,7 +19,7 @@ extension ClientEngine {
             loopState.value.timers.schedule(id, after: delay, on: eventLoop) { self.timerFired(id) }
         case .cancel(let id): loopState.value.timers.cancel(id)
 
-        case .askRetryPolicy(let question, let context): ask(question, context)
+        case .askRetryPolicy(let id, let question): ask(id, question)
         case .authorize(let authorization, let question): authorize(authorization, question)
         case .cancelAuthorization(let authorization): cancelAuthorization(authorization)
 
@@ -81,7 +82,12 @@ extension ClientEngine {
     // MARK: Socket
 
     private func open(_ id: AttemptID, _ request: TransportRequest) {
-        let proxy = try? proxies.proxy(for: request, tls: options.tls)
+        let proxy = try? proxies.proxy(
+            forHost: request.host,
+            port: request.port,
+            useTLS: request.useTLS,
+            tls: options.tls
+        )
         let way = (request.useTLS ? " over TLS" : "") + (proxy.map { " through the proxy \($0.host):\($0.port)" } ?? "")
         debug("connecting to \(request.host):\(request.port)\(way)")
         loopState.value.connections[id] = transport.open(request, on: eventLoop, receive: makeReceiver(id))
@@ -132,19 +138,15 @@ extension ClientEngine {
         send(item.envelope, on: id, promise: written)
     }
 
-    private func ask(_ question: RetryQuestionID, _ context: RetryContext) {
-        var context = context
-        let delay: Duration?
-        switch question.subject {
-        case .connection:
-            context.random = random()
-            delay = options.retryPolicy.delay(for: context)
-        case .authorization:
-            context.random = sharedRandom()
-            delay = options.authorizationRetryPolicy.delay(for: context)
-        }
+    private func ask(_ id: RetryQuestionID, _ question: RetryQuestion) {
+        let delay =
+            switch id.subject {
+            case .connection: options.retryPolicy.delay(for: RetryContext(question, random: random()))
+            case .authorization:
+                options.authorizationRetryPolicy.delay(for: RetryContext(question, random: sharedRandom()))
+            }
         step { state, now in
-            state.machine.retryDecided(question, delay: delay, now: now, into: &state.pending)
+            state.machine.retryDecided(id, delay: delay, now: now, into: &state.pending)
         }
     }
 
@@ -270,6 +272,19 @@ extension ClientEngine {
         let message = message().escapingControls
         logger.debug("\(message)")
         notify { $0.debugLog(message: "[PUSHER DEBUG] \(message)") }
+    }
+}
+
+extension RetryContext {
+    fileprivate init(_ question: RetryQuestion, random: Double) {
+        self.init(
+            retryCount: question.retryCount,
+            elapsed: question.elapsed,
+            reason: question.reason,
+            closeCode: question.closeCode,
+            minimumDelay: question.minimumDelay,
+            random: random
+        )
     }
 }
 

@@ -3,6 +3,7 @@ import Logging
 import NIOConcurrencyHelpers
 package import NIOCore
 import PusherProtocol
+package import RealtimeHTTP
 
 /// The shell around the machine: transitions under one lock, effects on one event loop, in transition order.
 package final class ClientEngine: Sendable {

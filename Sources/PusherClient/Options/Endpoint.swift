@@ -1,5 +1,9 @@
 import Foundation
 import PusherProtocol
+import RealtimeHTTP
+import RealtimeNetworking
+import RealtimePrimitives
+import WebSocketClient
 
 /// Where a client connects, and as what, checked.
 struct Endpoint: Sendable {
@@ -50,10 +54,13 @@ struct Endpoint: Sendable {
                 subprotocol: options.subprotocol,
                 headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
             )
-            // Refuses the headers and the subprotocol that an upgrade cannot carry, and a host that no proxy can be
-            // used for.
-            _ = try UpgradeRequest(request)
-            _ = try proxies.proxy(for: request, tls: options.tls)
+            do throws(WebSocketError) {
+                try WebSocketConnector(WebSocketOptions(tls: options.tls), proxies: proxies).check(
+                    WebSocketRequest(request)
+                )
+            } catch {
+                throw PusherClientError(error)
+            }
             return request
         }
     }

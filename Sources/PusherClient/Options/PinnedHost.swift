@@ -1,4 +1,6 @@
 import Foundation
+import RealtimeHTTP
+import RealtimeNetworking
 
 /// The host of a Pusher server whose key is pinned. Authorization requests are not sent there: the HTTP client has no way
 /// to look at a server's key before it sends, and somebody who poses as the server would get what they hold.

@@ -1,11 +1,17 @@
 import Foundation
+import RealtimeNetworking
+import RealtimePrimitives
 
 extension PusherClientOptions {
     /// Refuses what no attempt could be made with, whatever the server.
     func checkForConnecting() throws(PusherClientError) {
         try checkNumbers()
         try checkQueryItems()
-        try tls.validate()
+        do throws(NetworkError) {
+            try tls.validate()
+        } catch {
+            throw PusherClientError(error)
+        }
     }
 
     private func checkQueryItems() throws(PusherClientError) {

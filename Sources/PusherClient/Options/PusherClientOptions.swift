@@ -70,10 +70,20 @@ public final class PusherClientOptions: Sendable {
     public let clientEventEncoding: ClientEventEncoding
     /// What changes payloads between the application and the wire; nil for nothing.
     public let payloadTransformer: (any PayloadTransformer)?
-    /// Which certificates are trusted, and which is shown.
+    /// Which certificates are trusted, and which is shown. ``TLSOptions/pins`` are for the WebSocket only.
+    ///
+    /// **Authorization requests are not pinned**: the certificates of their hosts are verified as usual, and any key is
+    /// accepted. To pin those too, make the requests yourself, with ``AuthMethod/authorizer(_:)`` and
+    /// ``UserAuthMethod/authenticator(_:)``.
+    ///
+    /// If a key is pinned, endpoints on the Pusher server's own host are refused, on any port, because pins could not be
+    /// checked there. For ``authMethod`` and ``userAuthMethod`` as they are when the client is created, or given to
+    /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, that is ``PusherClientError/Code/invalidOption``. An
+    /// endpoint that is set later, or that a request builder names, fails each authorization with
+    /// ``AuthorizationError/Kind-swift.struct/invalidRequest``.
     public let tls: TLSOptions
     /// The proxy that connections go through.
-    public let proxy: Proxy
+    public let proxy: HTTPProxy
     /// Additional headers of the WebSocket upgrade.
     public let headers: [String: String]
     /// Additional items of the WebSocket URL's query, behind those of the client. They are part of
@@ -133,7 +143,7 @@ public final class PusherClientOptions: Sendable {
         clientEventEncoding: ClientEventEncoding = .json,
         payloadTransformer: (any PayloadTransformer)? = nil,
         tls: TLSOptions = TLSOptions(),
-        proxy: Proxy = .environment,
+        proxy: HTTPProxy = .environment,
         headers: [String: String] = [:],
         queryItems: [URLQueryItem] = [],
         subprotocol: String? = nil,
@@ -179,7 +189,7 @@ public final class PusherClientOptions: Sendable {
         clientEventEncoding: ClientEventEncoding = .json,
         payloadTransformer: (any PayloadTransformer)? = nil,
         tls: TLSOptions = TLSOptions(),
-        proxy: Proxy = .environment,
+        proxy: HTTPProxy = .environment,
         headers: [String: String] = [:],
         queryItems: [URLQueryItem] = [],
         subprotocol: String? = nil,
@@ -244,6 +254,11 @@ public final class PusherClientOptions: Sendable {
 }
 
 extension PusherClientOptions {
+    /// How long things may take.
+    public typealias Timeouts = PusherTimeouts
+    /// The proxy that connections go through: the WebSocket and authorization requests.
+    public typealias Proxy = HTTPProxy
+
     /// How the data of a client event is written.
     public enum ClientEventEncoding: Hashable, Sendable {
         /// As a JSON value: an object stays an object. What pusher-js and PusherSwift send.

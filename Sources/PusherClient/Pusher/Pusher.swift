@@ -1,7 +1,8 @@
 import Logging
-import NIOCore
+public import NIOCore
 import NIOPosix
 import PusherProtocol
+import RealtimeHTTP
 
 /// A client of a Pusher Channels server.
 ///
@@ -29,12 +30,28 @@ public final class Pusher: Sendable {
     ///   - key: The app key.
     ///   - options: How to connect and to behave.
     public convenience init(key: String, options: PusherClientOptions = PusherClientOptions()) {
+        self.init(key: key, options: options, eventLoopGroup: MultiThreadedEventLoopGroup.singleton)
+    }
+
+    /// Creates a client that runs on threads of your own. It does not connect yet.
+    ///
+    /// - Parameters:
+    ///   - key: The app key.
+    ///   - options: How to connect and to behave.
+    ///   - eventLoopGroup: A group of NIOPosix. The client takes one of its event loops for the connection, and the group for
+    ///     authorization requests. Shut it down only after the client was released.
+    public convenience init(
+        key: String,
+        options: PusherClientOptions = PusherClientOptions(),
+        eventLoopGroup: any EventLoopGroup
+    ) {
         let proxies = ProxyRules(options.proxy)
         let transport = WebSocketTransport(options, proxies: proxies)
-        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+        let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
             tls: options.tls,
             proxies: proxies,
+            eventLoopGroup: eventLoopGroup,
             // One more, for the user's.
             maximumConnections: min(max(options.limits.authorizationsAtOnce, 1), .max - 1) + 1
         )

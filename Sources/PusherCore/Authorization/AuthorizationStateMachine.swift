@@ -204,7 +204,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             questions[question] = id
             job.phase = .deciding(question, error)
             jobs[id] = job
-            let context = RetryContext(
+            let context = RetryQuestion(
                 retryCount: job.countedTries - 1,
                 elapsed: now - job.since,
                 reason: PusherClientError(.authorizationFailed, error.message, cause: error),

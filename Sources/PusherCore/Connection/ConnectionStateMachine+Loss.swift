@@ -221,7 +221,7 @@ extension ConnectionStateMachine {
             status: nil,
             into: &effects
         )
-        let context = RetryContext(
+        let context = RetryQuestion(
             retryCount: retryCount,
             elapsed: now - (outage?.since ?? now),
             reason: loss.error,

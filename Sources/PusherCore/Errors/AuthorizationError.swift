@@ -1,4 +1,5 @@
 import Dispatch
+public import RealtimePrimitives
 
 /// Why an authorization of a channel, or of the user, could not be had.
 ///

@@ -1,3 +1,5 @@
+public import RealtimePrimitives
+
 /// What this package throws where it is no ``SubscriptionError``, and reports where nobody waits for a result.
 public struct PusherClientError: Error, Sendable {
     /// What kind of error it is. New codes may come with new versions: keep a `default` when you switch over them.

@@ -1,4 +1,5 @@
 package import PusherProtocol
+import RealtimePrimitives
 
 /// The payload of `pusher:error`, in every shape that servers give it (protocol clause 6.2).
 package struct ServerErrorMessage: Hashable, Sendable {

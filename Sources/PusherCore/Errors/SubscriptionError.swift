@@ -1,3 +1,5 @@
+public import RealtimePrimitives
+
 /// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed()``, stands in the
 /// event `pusher:subscription_error` (``PusherEvent/subscriptionError``), and reaches the delegate.
 public struct SubscriptionError: Error, Sendable {

@@ -1,5 +1,6 @@
 import PusherEncryption
 import PusherProtocol
+import RealtimePrimitives
 
 /// Events of encrypted channels (protocol clause 10).
 extension ClientStateMachine {

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimePrimitives
 
 /// What the server answers to subscriptions.
 extension ClientStateMachine {

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimePrimitives
 
 /// Channels: what the application wants, and what the server says to it. The last call wins, in every state.
 extension ClientStateMachine {

@@ -1,4 +1,5 @@
 import PusherProtocol
+import RealtimePrimitives
 
 /// Errors that name nothing: whose they are is what the server answers to the others (protocol clause 6.2).
 extension ClientStateMachine {

@@ -1,5 +1,6 @@
 import PusherEncryption
 import PusherProtocol
+import RealtimePrimitives
 
 /// Why a request to the REST API is not obeyed.
 struct RESTFailure: Error, Hashable, Sendable {

@@ -1,5 +1,6 @@
 import Foundation
 import PusherEncryption
+import RealtimePrimitives
 
 /// Digests that the server makes of what it sends and receives.
 enum Signature {

@@ -1,4 +1,6 @@
 import PusherClient
+import RealtimeHTTP
+import TestSupport
 import Testing
 
 @Suite("The ways to authorize", .timeLimit(.minutes(5)))

@@ -1,4 +1,6 @@
 import PusherTestServer
+import RealtimeHTTP
+import TestSupport
 import Testing
 
 @testable import PusherClient

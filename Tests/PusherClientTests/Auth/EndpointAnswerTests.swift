@@ -1,5 +1,6 @@
 import Foundation
 import PusherClient
+import RealtimeHTTP
 import Testing
 
 @Suite("Answers of an authorization endpoint", .timeLimit(.minutes(5)))

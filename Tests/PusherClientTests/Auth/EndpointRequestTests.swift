@@ -1,4 +1,6 @@
 import PusherClient
+import RealtimeHTTP
+import TestSupport
 import Testing
 
 @Suite("Requests to an authorization endpoint", .timeLimit(.minutes(5)))

@@ -1,4 +1,5 @@
 import PusherClient
+import TestSupport
 import Testing
 
 @Suite("Signatures made by the client", .timeLimit(.minutes(5)))

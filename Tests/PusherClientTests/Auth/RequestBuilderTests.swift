@@ -1,5 +1,7 @@
 import Foundation
 import PusherClient
+import RealtimeHTTP
+import TestSupport
 import Testing
 
 @Suite("Requests that the user builds", .timeLimit(.minutes(5)))

@@ -1,4 +1,5 @@
 import PusherClient
+import TestSupport
 import Testing
 
 @Suite("Signing a user in", .timeLimit(.minutes(5)))

@@ -54,7 +54,7 @@ struct SwitchingTests {
         client.advance(by: .seconds(2))
         let question = client.closed().changes.words.last
         #expect(question == "ask retry 0")
-        #expect(client.ledger.lastContext?.elapsed == .seconds(2))
+        #expect(client.ledger.lastQuestion?.elapsed == .seconds(2))
     }
 
     @Test("Where the old server had refused, or reconnecting was given up, the other one is connected to")

@@ -1,7 +1,11 @@
 import PusherTestServer
+import RealtimeNetworking
+import RealtimePrimitives
+import SocketTestSupport
 import TestSupport
 import TestTLS
 import Testing
+import WebSocketClient
 
 @testable import PusherClient
 
@@ -62,7 +66,11 @@ struct RefusedCertificateTests {
                     #expect("\(error)" == "tlsFailed: \(error.message)")
                 }
                 #expect(await errors.next()?.code == .retriesExhausted)
-                #expect(policy.questions.elements.map { $0.reason.tlsFailure?.reason } == [reason, reason, reason])
+                #expect(
+                    policy.questions.elements.map { ($0.reason as? PusherClientError)?.tlsFailure?.reason } == [
+                        reason, reason, reason,
+                    ]
+                )
                 // One connection for each attempt, and all of them spoke TLS.
                 #expect(relay.connections.count == 3)
                 #expect(relay.connections.allSatisfy { $0.openingBytes.first == 22 })

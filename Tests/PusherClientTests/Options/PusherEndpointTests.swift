@@ -1,4 +1,5 @@
 import Foundation
+import RealtimePrimitives
 import Testing
 
 @testable import PusherClient

@@ -1,6 +1,7 @@
 import Dispatch
 import Foundation
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

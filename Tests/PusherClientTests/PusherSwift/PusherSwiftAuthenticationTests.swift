@@ -1,5 +1,6 @@
 import Dispatch
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

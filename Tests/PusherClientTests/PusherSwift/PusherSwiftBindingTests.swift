@@ -1,4 +1,5 @@
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,5 +1,6 @@
 import Logging
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,5 +1,6 @@
 import PusherProtocol
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,5 +1,6 @@
 import Foundation
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,6 +1,7 @@
 import NIOCore
 import PusherProtocol
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,5 +1,6 @@
 import NIOCore
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

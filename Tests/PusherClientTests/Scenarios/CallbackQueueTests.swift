@@ -2,6 +2,7 @@ import Dispatch
 import Logging
 import NIOConcurrencyHelpers
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -2,7 +2,10 @@ import Foundation
 import Logging
 import NIOCore
 import PusherTestServer
+import RealtimeNetworking
+import TestSupport
 import Testing
+import WebSocketClient
 
 @testable import PusherClient
 
@@ -36,7 +39,7 @@ struct HostileTextTests {
             texts.append("\(error)")
             texts.append(String(reflecting: error))
             texts.append(error.localizedDescription)
-            if let error = error as? PusherClientError { texts.append(error.message) }
+            if let error = error as? any ExplainedError { texts.append(error.message) }
         }
 
         func debugLog(message: String) { texts.append(message) }
@@ -174,7 +177,7 @@ struct HostileTextTests {
             try UpgradeRequest(.init(host: "a.test", port: 80, useTLS: false, path: "/"))
         )
         var answer = ByteBuffer(string: "HTTP/1.1 403 hostile\u{1B}[31m\u{7}\r\n\r\n")
-        let error = #expect(throws: PusherClientError.self) { _ = try reader.read(&answer) }
+        let error = #expect(throws: WebSocketError.self) { _ = try reader.read(&answer) }
         if let error { display.show(error) }
         #expect(display.search(for: "hostile") >= 12)
     }

@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import NIOCore
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,6 +1,7 @@
 import Foundation
 import Logging
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

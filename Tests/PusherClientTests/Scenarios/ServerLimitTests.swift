@@ -1,6 +1,7 @@
 import Dispatch
 import NIOCore
 import PusherTestServer
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,5 +1,6 @@
 import Dispatch
 import NIOCore
+import TestSupport
 import Testing
 
 @testable import PusherClient

@@ -1,5 +1,6 @@
 import Foundation
 import PusherTestServer
+import RealtimeNetworking
 import TestTLS
 import Testing
 

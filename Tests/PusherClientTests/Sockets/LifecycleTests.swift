@@ -2,6 +2,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
 import PusherTestServer
+import RealtimeHTTP
+import RealtimeNetworking
 import TestSupport
 import Testing
 
@@ -31,6 +33,31 @@ struct LifecycleTests {
             pusher.checkConnection(timeout: .milliseconds(100))
             #expect(await errors.next()?.code == .pongTimedOut)
             #expect(await resubscriptions.next() != nil)
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("a client runs on the threads that it is given")
+    func eventLoopGroup() async throws {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        defer { group.shutdownGracefully { _ in } }
+        try await PusherTestServer.withServer { server in
+            let options = PusherClientOptions(
+                authMethod: .endpoint(server.httpURL + "/pusher/auth"),
+                host: .host(server.host),
+                port: server.port,
+                useTLS: false,
+                timeouts: .patient,
+                callbackQueue: .eventLoop,
+                logger: .quiet
+            )
+            let pusher = Pusher(key: server.options.application.key, options: options, eventLoopGroup: group)
+            let (threads, thread) = AsyncStream.makeStream(of: Bool.self)
+            pusher.subscribe("private-orders").bind(eventName: "pusher:subscription_succeeded") { _ in
+                thread.yield(group.next().inEventLoop)
+            }
+            try await pusher.connected()
+            #expect(await threads.first { _ in true } == true)
             await pusher.disconnected()
         }
     }

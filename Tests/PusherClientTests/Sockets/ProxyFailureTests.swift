@@ -1,7 +1,11 @@
 import NIOCore
 import PusherTestServer
+import RealtimeHTTP
+import RealtimeNetworking
+import SocketTestSupport
 import TestSupport
 import Testing
+import WebSocketClient
 
 @testable import PusherClient
 
@@ -57,7 +61,8 @@ struct ProxyFailureTests {
             let rules = ProxyRules(.server(host: proxy.host, port: proxy.port))
             var socket: SocketUnderTest? = try SocketUnderTest(
                 .init(host: proxiedName, port: 80, useTLS: false, path: "/"),
-                options: .init(closingTimeout: .seconds(3_600), proxies: rules)
+                options: .init(closeTimeout: .seconds(3_600)),
+                proxies: rules
             )
             #expect(await socket?.next()?.error == .proxyFailed)
             let loop = try #require(socket?.eventLoop)
@@ -144,7 +149,8 @@ struct ProxyFailureTests {
             let rules = ProxyRules(.server(host: host, port: 9))
             let socket = try SocketUnderTest(
                 .init(host: proxiedName, port: 80, useTLS: false, path: "/"),
-                options: .init(closingTimeout: .seconds(3_600), proxies: rules)
+                options: .init(closeTimeout: .seconds(3_600)),
+                proxies: rules
             )
             let end = await socket.next()
             #expect(end?.error == .proxyFailed)

@@ -3,6 +3,7 @@ import Dispatch
 import NIOCore
 import NIOHTTP1
 import PusherTestServer
+import RealtimeNetworking
 import TestSupport
 import TestTLS
 import Testing

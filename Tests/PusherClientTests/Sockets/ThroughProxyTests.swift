@@ -1,7 +1,11 @@
 import PusherTestServer
+import RealtimeHTTP
+import RealtimeNetworking
+import SocketTestSupport
 import TestSupport
 import TestTLS
 import Testing
+import WebSocketClient
 
 @testable import PusherClient
 
@@ -106,7 +110,8 @@ struct ThroughProxyTests {
                 for (host, count) in [(proxiedName, 2), ("127.0.0.1", 2), ("localhost", 2)] {
                     let socket = try SocketUnderTest(
                         .init(host: host, port: server.port, useTLS: false, path: "/app/app-key?protocol=7"),
-                        options: .init(closingTimeout: .seconds(3_600), proxies: rules)
+                        options: .init(closeTimeout: .seconds(3_600)),
+                        proxies: rules
                     )
                     #expect(await socket.nextOutcome() == .opened)
                     _ = try await socket.abort()

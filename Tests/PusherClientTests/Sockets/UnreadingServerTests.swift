@@ -1,5 +1,7 @@
 import NIOCore
+import SocketTestSupport
 import Testing
+import WebSocketClient
 
 @testable import PusherClient
 
@@ -26,7 +28,7 @@ struct UnreadingServerTests {
                 limits: .init(sendBufferSize: 100_000),
                 logger: .quiet
             )
-            #expect(WebSocketTransport(options, proxies: .direct).options.maximumUnwrittenBytes == 100_000)
+            #expect(WebSocketTransport(options, proxies: .direct).options.maximumSendBufferSize == 100_000)
             let pusher = Pusher(key: "key", options: options)
             let statuses = pusher.statuses
             pusher.connect()

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import PusherTestServer
+import RealtimeHTTP
 
 @testable import PusherClient
 

@@ -1,4 +1,5 @@
 import Logging
+import TestSupport
 
 /// Keeps what is logged, for tests that look at it.
 final class LogLines: Sendable {

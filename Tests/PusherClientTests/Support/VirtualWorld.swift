@@ -5,6 +5,8 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import PusherTestServer
+import RealtimePrimitives
+import TestSupport
 import Testing
 
 @testable import PusherClient
@@ -200,23 +202,6 @@ struct Leftovers: Equatable, Sendable {
 
     var timers: Int
     var sockets: Int
-}
-
-/// A list that callbacks of any thread append to.
-final class Log<Element: Sendable>: Sendable {
-    private let box = NIOLockedValueBox<[Element]>([])
-
-    func append(_ element: Element) { box.withLockedValue { $0.append(element) } }
-    var elements: [Element] { box.withLockedValue { $0 } }
-    var count: Int { box.withLockedValue { $0.count } }
-
-    /// What was appended since the last call.
-    func take() -> [Element] {
-        box.withLockedValue { elements in
-            defer { elements = [] }
-            return elements
-        }
-    }
 }
 
 /// Writes down what it is told.

@@ -1,3 +1,5 @@
+package import RealtimeHTTP
+
 /// What the strategies need of their client.
 package struct AuthorizationContext: Sendable {
     /// The app key, its case kept.

@@ -1,4 +1,5 @@
 import Foundation
+import RealtimeHTTP
 
 #if canImport(FoundationNetworking)
     import FoundationNetworking

@@ -1,4 +1,5 @@
 package import Foundation
+import RealtimeHTTP
 
 extension EndpointAnswer {
     /// The most bytes of a refusal that an error holds: one character can be as long as the whole.

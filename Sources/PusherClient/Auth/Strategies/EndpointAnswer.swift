@@ -1,4 +1,5 @@
 import PusherProtocol
+package import RealtimeHTTP
 
 /// The answer of an authorization endpoint, and what can be wrong with it (protocol clause 8).
 package struct EndpointAnswer {

@@ -1,3 +1,5 @@
+import RealtimeHTTP
+
 /// Asks an ``AuthEndpoint`` (protocol clause 8).
 struct EndpointAuthorizer: BuiltInAuthorizer {
     let endpoint: AuthEndpoint

@@ -2,8 +2,10 @@ import MainActorApp
 import PusherTestServer
 import Swift5App
 import Swift6App
+import WebSocketClient
 
-/// Runs an app of each kind against the embedded server, until each has received the event that the server publishes.
+/// Runs an app of each kind against the embedded server, until each has received the event that the server publishes; and a
+/// WebSocket alone.
 @main
 struct Consumer {
     static func main() async throws {
@@ -20,6 +22,10 @@ struct Consumer {
             print("Swift 5 mode received \(await swift5)")
             print("Swift 6 mode received \(try await swift6.map(String.init) ?? "nothing")")
             print("The main actor received \(try await mainActor)")
+
+            let webSocket = try await WebSocket.connect(to: "ws://\(host):\(port)/app/\(key)?protocol=7")
+            for try await message in webSocket.messages.prefix(1) { print("The WebSocket received \(message)") }
+            try await webSocket.close()
         }
     }
 

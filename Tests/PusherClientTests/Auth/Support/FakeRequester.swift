@@ -1,4 +1,6 @@
 import PusherClient
+import RealtimeHTTP
+import TestSupport
 
 /// Answers as it is told, and keeps what it was asked.
 final class FakeRequester: HTTPRequester {

@@ -1,6 +1,7 @@
 import ClientTestSupport
 import PusherClient
 import PusherProtocol
+import RealtimePrimitives
 
 /// Keeps account of what the machine has asked for, and notes every effect that must not be.
 ///
@@ -17,7 +18,7 @@ struct Ledger {
     private(set) var status = ConnectionStateMachine.Status.initialized
     private(set) var questions: [RetryQuestionID] = []
     /// That of the last question.
-    private(set) var lastContext: RetryContext?
+    private(set) var lastQuestion: RetryQuestion?
     /// The authorizers that are being asked, with what they are asked.
     private(set) var authorizations: [AuthorizationTry: AuthorizationQuestion] = [:]
     /// The calls that still wait.
@@ -84,9 +85,9 @@ struct Ledger {
             timers[id] = loopTime + delay
         case .cancel(let id):
             fired(id)
-        case .askRetryPolicy(let id, let context):
+        case .askRetryPolicy(let id, let question):
             questions.append(id)
-            lastContext = context
+            lastQuestion = question
         case .stateChanged(let old, let new):
             check(old == state && old != new, "\(old) → \(new) is announced after \(state)")
             self.state = new

@@ -1,5 +1,6 @@
 import PusherClient
 import PusherProtocol
+import RealtimePrimitives
 
 /// Effects in words, so that a test reads as what happened: `["abort 1", "report pongTimedOut"]`.
 ///
@@ -188,7 +189,7 @@ struct Names {
         members.map { member in member.id + (member.info.map { ":\($0)" } ?? "") }.joined(separator: " ")
     }
 
-    private func words(_ context: RetryContext) -> String {
+    private func words(_ context: RetryQuestion) -> String {
         "ask retry \(context.retryCount)"
             + (context.minimumDelay > .zero ? " at least \(context.minimumDelay.words)" : "")
     }

@@ -1,4 +1,5 @@
 import PusherTestServer
+import RealtimeNetworking
 import TestSupport
 import TestTLS
 

@@ -1,4 +1,6 @@
 import PusherTestServer
+import RealtimeHTTP
+import RealtimeNetworking
 import TestSupport
 import TestTLS
 

@@ -1,0 +1,93 @@
+package import NIOCore
+package import PusherProtocol
+import RealtimeNetworking
+package import WebSocketClient
+
+/// The protocol's messages over a WebSocket.
+package struct WebSocketTransport: Transport {
+    private let connector: WebSocketConnector
+    var options: WebSocketOptions { connector.options }
+
+    package init(_ connector: WebSocketConnector) { self.connector = connector }
+
+    init(_ options: PusherClientOptions, proxies: ProxyRules) {
+        let options = WebSocketOptions(
+            closeTimeout: options.timeouts.clamped.closing,
+            maximumMessageSize: options.limits.messageSize,
+            maximumSendBufferSize: options.limits.sendBufferSize,
+            tls: options.tls
+        )
+        self.init(WebSocketConnector(options, proxies: proxies))
+    }
+
+    package func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        connector.connect(to: WebSocketRequest(request), on: eventLoop) { event in receive(TransportEvent(event)) }
+    }
+
+    /// Does the same over a channel that is already connected: for tests that have no socket.
+    package func open(
+        _ request: TransportRequest,
+        over channel: any Channel,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        connector.connect(to: WebSocketRequest(request), over: channel) { event in receive(TransportEvent(event)) }
+    }
+}
+
+extension WebSocketRequest {
+    init(_ request: TransportRequest) {
+        self.init(
+            host: request.host,
+            port: request.port,
+            useTLS: request.useTLS,
+            path: request.path,
+            subprotocols: request.subprotocol.map { [$0] } ?? [],
+            headers: request.headers.map { Header(name: $0.name, value: $0.value) }
+        )
+    }
+}
+
+extension TransportEvent {
+    fileprivate init(_ event: WebSocketEvent) {
+        self =
+            switch event {
+            case .text(let bytes): .text(bytes)
+            case .readComplete: .readComplete
+            case .opened: .opened
+            case .binary(let bytes): .binary(bytes)
+            case .pong, .activity: .activity
+            case .closed(let closure): .closed(TransportClosure(closure))
+            }
+    }
+}
+
+extension TransportClosure {
+    fileprivate init(_ closure: WebSocketClosure) {
+        self.init(
+            code: closure.code.map { CloseCode(rawValue: $0.rawValue) },
+            reason: closure.reason,
+            error: closure.error.map { PusherClientError($0) }
+        )
+    }
+}
+
+extension WebSocketConnection: TransportConnection {
+    package func close(code: CloseCode, reason: String) {
+        close(code: WebSocketCloseCode(rawValue: code.rawValue), reason: reason)
+    }
+}
+
+extension PusherClientError {
+    /// The codes of the two have the same names.
+    init(_ error: WebSocketError) {
+        self.init(Code(rawValue: error.code.rawValue), error.message, cause: error.cause)
+    }
+
+    init(_ error: NetworkError) {
+        self.init(Code(rawValue: error.code.rawValue), error.message, cause: error.cause)
+    }
+}

@@ -1,4 +1,0 @@
-extension PusherClientOptions {
-    /// How long things may take.
-    public typealias Timeouts = PusherTimeouts
-}

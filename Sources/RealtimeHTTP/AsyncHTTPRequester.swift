@@ -1,0 +1,208 @@
+import AsyncHTTPClient
+import Dispatch
+import Foundation
+import NIOConcurrencyHelpers
+package import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+package import RealtimeNetworking
+
+/// Requests over a connection pool of its own, made at the first request: most clients never make one. Each proxy has
+/// another pool, as has no proxy, and there is a new one where a request was given up.
+package final class AsyncHTTPRequester: HTTPRequester {
+    private enum State {
+        case running(ConnectionPools<ProxyServer?, HTTPClient>)
+        case shutDown
+    }
+
+    private let tls: TLSOptions
+    private let tlsCheck: TLSOptionsCheck
+    private let proxies: ProxyRules
+    private let state = NIOLockedValueBox(State.running(ConnectionPools()))
+
+    private let eventLoopGroup: any EventLoopGroup
+    private let maximumConnections: Int
+    private let connectTimeout: Duration
+
+    /// - Parameters:
+    ///   - maximumConnections: To one host, at once.
+    ///   - connectTimeout: For TCP and TLS, and for the wait for a connection where as many are open as may be.
+    package init(
+        tls: TLSOptions,
+        proxies: ProxyRules = .direct,
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
+        maximumConnections: Int = 16,
+        connectTimeout: Duration = .seconds(10)
+    ) {
+        self.tls = tls
+        self.tlsCheck = TLSOptionsCheck(tls)
+        self.proxies = proxies
+        self.eventLoopGroup = eventLoopGroup
+        self.maximumConnections = maximumConnections
+        self.connectTimeout = connectTimeout
+    }
+
+    deinit { shutdown() }
+
+    package func shutdown() {
+        let clients: [HTTPClient] = state.withLockedValue { state in
+            defer { state = .shutDown }
+            if case .running(let pools) = state { return pools.all }
+            return []
+        }
+        // Ends the requests under way too; the clients keep themselves alive until that is done.
+        for client in clients { Self.shutDown(client) }
+    }
+
+    private static func shutDown(_ client: HTTPClient) { client.shutdown(queue: .global()) { _ in } }
+
+    package func response(to request: HTTPRequest) async throws -> HTTPResponse {
+        if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
+        let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
+        do {
+            return try await withThrowingTaskGroup { group in
+                group.addTask { try await self.followingRedirects(request) }
+                group.addTask {
+                    try await Task.sleep(for: timeout)
+                    throw HTTPRequestError(.timedOut, "it took longer than \(timeout)")
+                }
+                defer { group.cancelAll() }
+                guard let response = try await group.next() else { throw CancellationError() }
+                return response
+            }
+        } catch {
+            if Task.isCancelled { throw CancellationError() }
+            throw RequestFailure.error(error, through: nil)
+        }
+    }
+
+    private func takeClient(through proxy: ProxyServer?, to origin: String) throws -> HTTPClient {
+        let (client, ended) = try state.withLockedValue { state in
+            guard case .running(var pools) = state else {
+                throw HTTPRequestError(.shutDown, "the client was released")
+            }
+            defer { state = .running(pools) }
+            return try pools.take(for: proxy, origin: origin) {
+                HTTPClient(
+                    eventLoopGroup: eventLoopGroup,
+                    configuration: try configuration(proxy)
+                )
+            }
+        }
+        if let ended { Self.shutDown(ended) }
+        return client
+    }
+
+    private func giveBack(_ client: HTTPClient, isUsable: Bool) {
+        let ended: HTTPClient? = state.withLockedValue { state in
+            guard case .running(var pools) = state else { return nil }
+            defer { state = .running(pools) }
+            return pools.giveBack(client, isUsable: isUsable)
+        }
+        if let ended { Self.shutDown(ended) }
+    }
+
+    /// The proxy on the way to a URL.
+    private func proxy(for url: String) throws -> ProxyServer? {
+        guard let url = URL(string: url), let host = url.host else { return nil }
+        let useTLS = url.scheme?.lowercased() == "https"
+        do throws(NetworkError) {
+            return try proxies.proxy(forHost: host, port: url.port ?? (useTLS ? 443 : 80), useTLS: useTLS, tls: tls)
+        } catch {
+            throw HTTPRequestError(.invalidRequest, error.message, cause: error)
+        }
+    }
+
+    private func configuration(_ proxy: ProxyServer?) throws -> HTTPClient.Configuration {
+        let tlsConfiguration: TLSConfiguration
+        do throws(NetworkError) {
+            try tlsCheck.validate()
+            tlsConfiguration = try tls.makeConfiguration()
+        } catch {
+            throw HTTPRequestError(.invalidRequest, error.message, cause: error)
+        }
+        var configuration = HTTPClient.Configuration(
+            tlsConfiguration: tlsConfiguration,
+            redirectConfiguration: .disallow,
+            timeout: .init(connect: TimeAmount(clamping: connectTimeout))
+        )
+        if let proxy {
+            configuration.proxy = .server(
+                host: proxy.host,
+                port: proxy.port,
+                authorization: proxy.credentials.map { .basic(username: $0.username, password: $0.password) }
+            )
+        }
+        // The one who asks decides about another try, and counts it.
+        configuration.connectionPool.retryConnectionEstablishment = false
+        // So many requests are under way at once by default; none shall wait, its time running, for another's
+        // connection.
+        configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
+        // A request that is given up ends its connection. With HTTP/2 it would end its stream only, and all that are
+        // tried after it would go over the same connection, which is dead where the network has changed.
+        configuration.httpVersion = .http1Only
+        // Channels ask together; what comes later is to find few connections that are dead, or that the server, which has
+        // not more patience than five seconds where it is Node.js, is about to close.
+        configuration.connectionPool.idleTimeout = .seconds(4)
+        return configuration
+    }
+
+    private func followingRedirects(_ request: HTTPRequest) async throws -> HTTPResponse {
+        var request = request
+        var redirectedURL: String?
+        do {
+            for _ in 0...Redirect.maximum {
+                var response = try await send(request)
+                response.url = redirectedURL
+                guard let target = try Redirect.target(of: response, to: request) else { return response }
+                request = target
+                redirectedURL = target.url
+            }
+        } catch var error as HTTPRequestError {
+            error.url = redirectedURL
+            throw error
+        }
+        throw HTTPRequestError(.redirectRefused, "it redirects more than \(Redirect.maximum) times")
+    }
+
+    private func send(_ request: HTTPRequest) async throws -> HTTPResponse {
+        let proxy = try proxy(for: request.url)
+        let url = URL(string: request.url)
+        let origin = "\(url?.scheme ?? "")://\(url?.host ?? ""):\(url?.port ?? 0)".lowercased()
+        let client = try takeClient(through: proxy, to: origin)
+        do {
+            let response = try await send(request, with: client)
+            giveBack(client, isUsable: true)
+            return response
+        } catch {
+            let isCancelled = Task.isCancelled
+            let error = RequestFailure.error(error, through: proxy, host: url?.host)
+            // A connection that is being made does not end with the request for which it is made, and the next one would
+            // wait for it, and fail with it: after one that was given up, or took too long, it gets another pool.
+            giveBack(client, isUsable: !isCancelled && error.kind != .timedOut)
+            if isCancelled { throw CancellationError() }
+            throw error
+        }
+    }
+
+    private func send(_ request: HTTPRequest, with client: HTTPClient) async throws -> HTTPResponse {
+        var message = HTTPClientRequest(url: request.url)
+        message.method = HTTPMethod(rawValue: request.method)
+        for field in request.headers.fields { message.headers.add(name: field.name, value: field.value) }
+        if let body = request.body { message.body = .bytes(body) }
+        // The time is kept above, for the body and redirects too.
+        let answer = try await client.execute(message, deadline: .distantFuture)
+        var response = HTTPResponse(status: Int(answer.status.code))
+        for (name, value) in answer.headers { response.headers.append(name, value) }
+        for try await chunk in answer.body {
+            let room = request.maximumResponseSize - response.body.count
+            response.body += chunk.readableBytesView.prefix(max(0, room))
+            if chunk.readableBytes > room {
+                response.isCut = true
+                break
+            }
+        }
+        return response
+    }
+}

@@ -1,0 +1,86 @@
+import AsyncHTTPClient
+import Foundation
+import NIOCore
+import NIOPosix
+import NIOSSL
+import RealtimeNetworking
+
+/// Puts the failures of the HTTP client into this package's words.
+enum RequestFailure {
+    /// - Parameters:
+    ///   - proxy: What was on the way.
+    ///   - host: What the request was for.
+    static func error(_ error: any Error, through proxy: ProxyServer?, host: String? = nil) -> HTTPRequestError {
+        switch error {
+        case let error as HTTPRequestError: error
+        case let error as HTTPClientError: failure(error, through: proxy)
+        case let error as NIOConnectionError where error.connectionErrors.isEmpty:
+            HTTPRequestError(.failed, "\(proxy?.asSubject ?? "its host") could not be resolved", cause: error)
+        case let error as NIOConnectionError:
+            notConnected(through: proxy, error.connectionErrors.first?.error ?? error)
+        case let error as IOError where error.errnoCode == ECONNRESET || error.errnoCode == EPIPE:
+            HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
+        case let error as IOError:
+            notConnected(through: proxy, error)
+        case NIOSSLError.uncleanShutdown:
+            HTTPRequestError(.failed, "the connection ended before the answer was there", cause: error)
+        case is NIOSSLError, is NIOSSLExtraError, is BoringSSLError: tls(error, host: host)
+        default:
+            HTTPRequestError(.failed, "the request failed", cause: error)
+        }
+    }
+
+    /// The HTTP client does not hand on the certificate: which reason it was is mostly not known.
+    private static func tls(_ error: any Error, host: String?) -> HTTPRequestError {
+        // Those of a handshake come wrapped.
+        let established = error is BoringSSLError ? TLSFailure.established(error) : nil
+        var failure =
+            established
+            ?? TLSFailure.handshake(error, host: host ?? "that host", certificate: nil, trustRoots: .system)
+        if failure.reason == .certificateRefused {
+            failure.message += ": is it from a trusted authority, and valid now?"
+        }
+        return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
+    }
+
+    private static func failure(_ error: HTTPClientError, through proxy: ProxyServer?) -> HTTPRequestError {
+        switch error {
+        case .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout:
+            HTTPRequestError(.timedOut, "no connection was made in time", cause: error)
+        case .httpProxyHandshakeTimeout:
+            HTTPRequestError(.timedOut, "\(proxy?.asSubject ?? "the proxy") made no connection in time", cause: error)
+        case .alreadyShutdown, .cancelled:
+            HTTPRequestError(.shutDown, "the client was released", cause: error)
+        case .remoteConnectionClosed:
+            HTTPRequestError(
+                .failed,
+                "the connection\(proxy.map { " through \($0.asSubject)" } ?? "") ended before the answer was there",
+                cause: error
+            )
+        case .proxyAuthenticationRequired:
+            HTTPRequestError(
+                .failed,
+                "\(proxy?.asSubject ?? "the proxy") \(proxy?.reasonForRefusingCredentials ?? "answered with HTTP 407")",
+                cause: error
+            )
+        case .invalidProxyResponse:
+            HTTPRequestError(
+                .failed,
+                "\(proxy?.asSubject ?? "the proxy") refused to connect to the endpoint's host",
+                cause: error
+            )
+        default:
+            HTTPRequestError(.failed, "the request failed", cause: error)
+        }
+    }
+
+    private static func notConnected(through proxy: ProxyServer?, _ error: any Error) -> HTTPRequestError {
+        let place = proxy.map { " to \($0.asSubject), port \($0.port)" } ?? ""
+        return HTTPRequestError(.failed, "no TCP connection could be made\(place)", cause: error)
+    }
+}
+
+extension ProxyServer {
+    /// For the text of an error.
+    var asSubject: String { "the proxy '\(host)'" }
+}

@@ -1,0 +1,177 @@
+import Dispatch
+import Foundation
+import NIOConcurrencyHelpers
+package import NIOCore
+import NIOPosix
+
+/// Asks the system, once, for the addresses of a host.
+///
+/// NIO's own has all lookups of an event loop wait for each other, whoever in the process they are for, and does those as
+/// well that nobody waits for any more: one name server that hangs would keep clients from connecting to hosts whose names
+/// are known, and many clients with a slow one would never catch up.
+package final class HostLookup: Resolver, Sendable {
+    package typealias Resolve = @Sendable (_ host: String, _ port: Int) throws -> [SocketAddress]
+
+    private let eventLoop: any EventLoop
+    private let threads: LookupThreads
+    private let resolve: Resolve
+    private let ipv4: EventLoopPromise<[SocketAddress]>
+    private let ipv6: EventLoopPromise<[SocketAddress]>
+    private let isOver = NIOLockedValueBox(false)
+
+    /// For one lookup, which has to be begun or cancelled.
+    package init(
+        eventLoop: any EventLoop,
+        threads: LookupThreads = .all,
+        resolve: @escaping Resolve = { try HostLookup.addresses(of: $0, port: $1) }
+    ) {
+        self.eventLoop = eventLoop
+        self.threads = threads
+        self.resolve = resolve
+        self.ipv4 = eventLoop.makePromise()
+        self.ipv6 = eventLoop.makePromise()
+    }
+
+    /// One call of the system finds both kinds: it is made for the other query.
+    package func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { ipv4.futureResult }
+
+    package func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> {
+        threads.run(
+            .init(
+                place: .init(host: host, port: port),
+                isWanted: { !self.isOver.withLockedValue { $0 } },
+                resolve: { Result { try self.resolve(host, port) } },
+                end: { self.end($0) }
+            )
+        )
+        return ipv6.futureResult
+    }
+
+    package func cancelQueries() { end(.failure(CancellationError())) }
+
+    private func end(_ result: Result<[SocketAddress], any Error>) {
+        let isFirst = isOver.withLockedValue { isOver in
+            defer { isOver = true }
+            return !isOver
+        }
+        guard isFirst else { return }
+        // Together: the wait for the second answer, where the first has come, is for other resolvers.
+        eventLoop.execute { [ipv4, ipv6] in
+            ipv6.completeWith(result.map { $0.filter { $0.protocol == .inet6 } })
+            ipv4.completeWith(result.map { $0.filter { $0.protocol == .inet } })
+        }
+    }
+
+    /// Those of a host, in the order in which they are to be tried (RFC 6724). It blocks.
+    package static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
+        var hints = addrinfo()
+        hints.ai_protocol = Int32(IPPROTO_TCP)
+        var first: UnsafeMutablePointer<addrinfo>?
+        let status = getaddrinfo(host, String(port), &hints, &first)
+        guard status == 0 else { throw Failure(description: String(cString: gai_strerror(status))) }
+        defer { freeaddrinfo(first) }
+        return sequence(first: first) { $0?.pointee.ai_next }
+            .prefix { $0 != nil }
+            .compactMap { entry in
+                guard let entry = entry?.pointee, let bytes = UnsafeRawPointer(entry.ai_addr) else { return nil }
+                switch NIOBSDSocket.AddressFamily(rawValue: entry.ai_family) {
+                case .inet: return SocketAddress(bytes.load(as: sockaddr_in.self), host: host)
+                case .inet6: return SocketAddress(bytes.load(as: sockaddr_in6.self), host: host)
+                default: return nil
+                }
+            }
+    }
+
+    /// In the system's words.
+    package struct Failure: Error, CustomStringConvertible {
+        package let description: String
+    }
+}
+
+/// Where lookups block: in the order in which they are wanted, so many at once in the whole process.
+///
+/// Those that wait for their turn get the answer for their host that comes first, whoever asked: where more are wanted than
+/// can be made, each would have its turn when its attempt is nearly over, and hardly any would be in time.
+package final class LookupThreads: Sendable {
+    package struct Place: Hashable, Sendable {
+        package var host: String
+        package var port: Int
+
+        package init(host: String, port: Int) {
+            self.host = host
+            self.port = port
+        }
+    }
+
+    package typealias Answer = Result<[SocketAddress], any Error>
+
+    package struct Call: Sendable {
+        var place: Place
+        var isWanted: @Sendable () -> Bool
+        var resolve: @Sendable () -> Answer
+        var end: @Sendable (Answer) -> Void
+
+        /// - Parameter resolve: It blocks.
+        package init(
+            place: Place,
+            isWanted: @escaping @Sendable () -> Bool,
+            resolve: @escaping @Sendable () -> Answer,
+            end: @escaping @Sendable (Answer) -> Void
+        ) {
+            self.place = place
+            self.isWanted = isWanted
+            self.resolve = resolve
+            self.end = end
+        }
+    }
+
+    private struct State {
+        var running = 0
+        var waiting = CircularBuffer<Call>()
+
+        /// The next one that is wanted still; nil where the thread has nothing more to do.
+        mutating func next() -> Call? {
+            while let call = waiting.popFirst() {
+                if call.isWanted() { return call }
+            }
+            running -= 1
+            return nil
+        }
+
+        mutating func takeAll(for place: Place) -> [Call] {
+            let calls = Array(waiting.filter { $0.place == place })
+            if !calls.isEmpty { waiting.removeAll { $0.place == place } }
+            return calls
+        }
+    }
+
+    package static let all = LookupThreads(maximum: 32)
+
+    private let maximum: Int
+    private let state = NIOLockedValueBox(State())
+
+    package init(maximum: Int) { self.maximum = maximum }
+
+    package func run(_ call: Call) {
+        guard call.isWanted() else { return }
+        let begins = state.withLockedValue { state in
+            guard state.running < maximum else {
+                state.waiting.append(call)
+                return false
+            }
+            state.running += 1
+            return true
+        }
+        guard begins else { return }
+        // A queue of its own is a thread at once: the global ones have few, and get more slowly.
+        DispatchQueue(label: "realtime.lookup").async { [self] in
+            var next: Call? = call
+            while let call = next {
+                let answer = call.resolve()
+                call.end(answer)
+                for other in state.withLockedValue({ $0.takeAll(for: call.place) }) { other.end(answer) }
+                next = state.withLockedValue { $0.next() }
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+import RealtimePrimitives
+
+/// Why a connection could not be made, or options cannot be used. Each product has a public error with the same codes.
+package struct NetworkError: Hashable, Sendable {
+    /// The raw values are those of the products' codes.
+    package enum Code: String, Sendable {
+        case invalidOption
+        case invalidHost
+        case invalidPort
+        case invalidProxy
+        case nameResolutionFailed
+        case connectionFailed
+        case tlsFailed
+        case pinMismatch
+        case proxyFailed
+    }
+
+    package var code: Code
+    package var message: String
+    package var cause: (any Error)?
+
+    package init(_ code: Code, _ message: String, cause: (any Error)? = nil) {
+        self.code = code
+        self.message = message
+        self.cause = cause
+    }
+
+    package static func == (left: Self, right: Self) -> Bool {
+        left.code == right.code && left.message == right.message
+    }
+
+    package func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
+    }
+}
+
+extension NetworkError: ExplainedError, CustomStringConvertible {
+    package var description: String { "\(code): \(message)" }
+}

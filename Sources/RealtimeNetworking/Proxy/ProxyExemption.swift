@@ -1,0 +1,103 @@
+import Foundation
+import NIOCore
+
+/// A host that is connected to, as the rules for proxies see it.
+package struct HostPlace {
+    package let name: String
+    let port: Int
+    /// In network order, where the name is an IP address; 4 bytes of those that are IPv4 within IPv6.
+    package let address: [UInt8]?
+
+    package init(host: String, port: Int) {
+        let host = HostName.withoutBrackets(host).lowercased()
+        name = host.hasSuffix(".") ? String(host.dropLast()) : host
+        self.port = port
+        address = Self.bytes(ofAddress: name)
+    }
+
+    var isLoopback: Bool {
+        guard let address else { return name == "localhost" || name.hasSuffix(".localhost") }
+        return address.count == 4 ? address[0] == 127 : address == Array(repeating: 0, count: 15) + [1]
+    }
+
+    /// Nil where the text is no IP address.
+    static func bytes(ofAddress text: String) -> [UInt8]? {
+        let withoutZone = text.split(separator: "%", maxSplits: 1).first.map(String.init) ?? text
+        let bytes: [UInt8]
+        switch try? SocketAddress(ipAddress: withoutZone, port: 0) {
+        case .v4(let address)?: bytes = withUnsafeBytes(of: address.address.sin_addr) { Array($0) }
+        case .v6(let address)?: bytes = withUnsafeBytes(of: address.address.sin6_addr) { Array($0) }
+        case .unixDomainSocket?, nil: return nil
+        }
+        let mapped: [UInt8] = Array(repeating: 0, count: 10) + [0xFF, 0xFF]
+        return bytes.starts(with: mapped) ? Array(bytes.dropFirst(mapped.count)) : bytes
+    }
+}
+
+/// One entry of a list of hosts that are connected to directly.
+package struct ProxyExemption: Hashable, Sendable {
+    private enum Hosts: Hashable {
+        case all
+        /// The host of this name, and those below it.
+        case domain(String)
+        case addresses([UInt8], prefixLength: Int)
+    }
+
+    private let hosts: Hosts
+    private let port: Int?
+
+    /// Nil where the text is no entry of such a list.
+    package init?(_ text: String) {
+        if text == "*" {
+            hosts = .all
+            port = nil
+            return
+        }
+        let (host, portText) = Self.split(text.lowercased())
+        if let portText {
+            guard let number = Int(portText), (1...65_535).contains(number) else { return nil }
+            port = number
+        } else {
+            port = nil
+        }
+        let parts = host.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
+        if let address = HostPlace.bytes(ofAddress: HostName.withoutBrackets(parts[0])) {
+            // An IPv4 address may stand in the form of an IPv6 one, with the length of that.
+            let (all, before) = (address.count * 8, address.count == 4 && host.contains(":") ? 96 : 0)
+            guard parts.count < 3, let length = parts.count == 2 ? Int(parts[1]) : before + all,
+                (before...before + all).contains(length)
+            else { return nil }
+            hosts = .addresses(address, prefixLength: length - before)
+            return
+        }
+        var name = host
+        if name.hasPrefix("*.") { name.removeFirst(2) } else if name.hasPrefix(".") { name.removeFirst() }
+        if name.hasSuffix(".") { name.removeLast() }
+        guard !name.contains(":"), HostName.isValid(name) else { return nil }
+        hosts = .domain(name)
+    }
+
+    /// Colons are also in IPv6 addresses, which have a port behind brackets only.
+    private static func split(_ text: String) -> (host: String, port: String?) {
+        if text.hasPrefix("["), let end = text.lastIndex(of: "]") {
+            let rest = text[text.index(after: end)...]
+            return rest.hasPrefix(":") ? (String(text[...end]), String(rest.dropFirst())) : (text, nil)
+        }
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
+        return parts.count == 2 ? (parts[0], parts[1]) : (text, nil)
+    }
+
+    package func matches(_ place: HostPlace) -> Bool {
+        if let port, port != place.port { return false }
+        switch hosts {
+        case .all: return true
+        case .domain(let name): return place.name == name || place.name.hasSuffix(".\(name)")
+        case .addresses(let address, let length):
+            guard let other = place.address, other.count == address.count else { return false }
+            return zip(address, other).enumerated().allSatisfy { index, bytes in
+                let bits = min(max(length - index * 8, 0), 8)
+                return (bytes.0 ^ bytes.1) >> (8 - bits) == 0
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import RealtimePrimitives
+
+/// Which connections go through which proxy.
+package struct ProxyRules: Hashable, Sendable {
+    /// All connections are direct.
+    package static let direct = ProxyRules()
+
+    /// Indirect, because every part of a client that makes connections has the rules, and most have no proxy.
+    private indirect enum Way: Hashable {
+        case direct
+        case through(ProxyServer)
+        case unusable(NetworkError)
+
+        init(_ server: () throws(NetworkError) -> ProxyServer) {
+            do throws(NetworkError) {
+                self = .through(try server())
+            } catch {
+                self = .unusable(error)
+            }
+        }
+    }
+
+    private var forTLS = Way.direct
+    private var forPlain = Way.direct
+    private var exemptions: [ProxyExemption] = []
+    private var exemptsLoopback = false
+
+    private init() {}
+
+    /// What cannot be used is an error for the connections that it is for.
+    ///
+    /// - Parameter environment: The variables of the process.
+    package init(
+        _ proxy: HTTPProxy,
+        environment: [String: String] = ProcessInfo.processInfo.environment
+    ) {
+        switch proxy {
+        case .direct:
+            break
+        case .server(let host, let port, let credentials, let exempting):
+            let way = Way { () throws(NetworkError) in
+                exemptions = try exempting.map { text throws(NetworkError) in
+                    guard let exemption = ProxyExemption(text) else {
+                        throw NetworkError(
+                            .invalidProxy,
+                            "\(text.quoted), which is to be exempt from the proxy, is no host, address or range of addresses"
+                        )
+                    }
+                    return exemption
+                }
+                return try ProxyServer(host: host, port: port, credentials: credentials)
+            }
+            forTLS = way
+            forPlain = way
+        case .environment:
+            // A header named Proxy becomes HTTP_PROXY in a CGI program: nobody reads that one.
+            forTLS = Self.way(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"], in: environment)
+            forPlain = Self.way(["http_proxy", "all_proxy", "ALL_PROXY"], in: environment)
+            let list = Self.value(["no_proxy", "NO_PROXY"], in: environment)?.value ?? ""
+            // What others put there, and is nothing for us, must not keep anybody from connecting.
+            exemptions = list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).compactMap {
+                ProxyExemption(String($0))
+            }
+            exemptsLoopback = true
+        }
+    }
+
+    private static func value(_ names: [String], in environment: [String: String]) -> (name: String, value: String)? {
+        for name in names {
+            guard let value = environment[name]?.trimmingCharacters(in: .whitespaces), !value.isEmpty else { continue }
+            return (name, value)
+        }
+        return nil
+    }
+
+    private static func way(_ names: [String], in environment: [String: String]) -> Way {
+        guard let (name, value) = value(names, in: environment) else { return .direct }
+        return Way { () throws(NetworkError) in try ProxyServer(url: value, variable: name) }
+    }
+
+    /// The proxy on the way to a server; nil if there is none.
+    ///
+    /// - Throws: An error of code ``NetworkError/Code/invalidProxy`` if it cannot be used, or if the server's certificate
+    ///   could not be verified behind it.
+    package func proxy(
+        forHost host: String,
+        port: Int,
+        useTLS: Bool,
+        tls: TLSOptions
+    ) throws(NetworkError) -> ProxyServer? {
+        let place = HostPlace(host: host, port: port)
+        if exemptsLoopback, place.isLoopback { return nil }
+        if exemptions.contains(where: { $0.matches(place) }) { return nil }
+        let proxy: ProxyServer
+        switch useTLS ? forTLS : forPlain {
+        case .direct: return nil
+        case .unusable(let error): throw error
+        case .through(let server): proxy = server
+        }
+        // What TLS has to verify such a certificate is the address of its peer, which is the proxy's.
+        if useTLS, place.address != nil, tls.certificateVerification == .full {
+            throw NetworkError(
+                .invalidProxy,
+                """
+                the certificate of '\(host)' cannot be verified through the proxy '\(proxy.host)': give the server's name \
+                instead of its address, or exempt it
+                """
+            )
+        }
+        return proxy
+    }
+}

@@ -1,0 +1,89 @@
+import Foundation
+import RealtimePrimitives
+
+/// An HTTP proxy, checked.
+package struct ProxyServer: Hashable, Sendable {
+    package var host: String
+    package var port: Int
+    package var credentials: HTTPProxy.Credentials?
+
+    /// The value of `Proxy-Authorization`.
+    package var authorization: String? {
+        credentials.map { "Basic \(Data("\($0.username):\($0.password)".utf8).base64EncodedString())" }
+    }
+
+    /// Why it answers with 407.
+    package var reasonForRefusingCredentials: String {
+        credentials == nil
+            ? "wants a user name and a password (HTTP 407)"
+            : "does not accept the user name and the password (HTTP 407)"
+    }
+
+    init(
+        host: String,
+        port: Int,
+        credentials: HTTPProxy.Credentials?
+    ) throws(NetworkError) {
+        let host = HostName.withoutBrackets(host)
+        guard HostName.isValid(host) else {
+            // A URL may have a password in it.
+            let shown = host.contains("@") ? "" : " \(host.quoted)"
+            throw NetworkError(
+                .invalidProxy,
+                "the proxy's host\(shown) is neither a host name nor an IP address; give it without a scheme and credentials"
+            )
+        }
+        guard (1...65_535).contains(port) else {
+            throw NetworkError(.invalidProxy, "the proxy's port \(port) is not within 1 and 65535")
+        }
+        if let credentials {
+            let isValid =
+                !credentials.username.utf8.contains(UInt8(ascii: ":"))
+                && !(credentials.username + credentials.password).unicodeScalars.contains {
+                    $0.value < 0x20 || $0.value == 0x7F
+                }
+            guard isValid else {
+                throw NetworkError(
+                    .invalidProxy,
+                    "the proxy's credentials cannot be sent: the user name has a colon in it, or one of the two a control character"
+                )
+            }
+        }
+        self.host = host
+        self.port = port
+        self.credentials = credentials
+    }
+
+    /// From a URL in the environment. Its text, which may have a password in it, is in no error.
+    init(url text: String, variable: String) throws(NetworkError) {
+        let problem: String
+        let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")
+        let authority = text.components(separatedBy: "://").dropFirst().joined(separator: "://")
+        let behindHost = authority.firstIndex(where: "/?#".contains).map { authority[$0...] } ?? ""
+        switch url?.scheme?.lowercased() {
+        case _ where behindHost.contains("@"):
+            problem =
+                "it has an @ behind the host; in a user name and a password the characters / ? # @ : must be percent-encoded"
+        case "http"?:
+            guard let url, let host = url.host, !host.isEmpty else {
+                problem = "it names no host"
+                break
+            }
+            let credentials = url.user.map {
+                HTTPProxy.Credentials(username: $0, password: url.password ?? "")
+            }
+            do throws(NetworkError) {
+                self = try Self(host: host, port: url.port ?? 80, credentials: credentials)
+                return
+            } catch {
+                problem = error.message
+            }
+        case nil: problem = "it is no URL; what is special in a user name or a password must be percent-encoded"
+        default: problem = "it is of a kind that is not supported; the URL must begin with http://"
+        }
+        throw NetworkError(
+            .invalidProxy,
+            "the proxy that \(variable) in the environment names cannot be used: \(problem)"
+        )
+    }
+}

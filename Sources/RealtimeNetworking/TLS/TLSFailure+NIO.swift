@@ -1,0 +1,155 @@
+import Foundation
+import NIOCore
+package import NIOSSL
+
+extension TLSFailure {
+    /// For a handshake that failed.
+    ///
+    /// - Parameters:
+    ///   - error: What NIO reports; nil where the connection ended without a word.
+    ///   - host: What the certificate has to be for.
+    ///   - certificate: The server's, where it came so far.
+    ///   - trustRoots: The authorities that it was to be from.
+    package static func handshake(
+        _ error: (any Error)?,
+        host: String,
+        certificate: NIOSSLCertificate?,
+        trustRoots: TLSOptions.TrustRoots
+    ) -> TLSFailure {
+        switch error {
+        case nil: connectionEnded(nil)
+        case let error as IOError: connectionEnded(error, ": \(String(cString: strerror(error.errnoCode)))")
+        case let error as NIOSSLExtraError where error == .failedToValidateHostname:
+            TLSFailure(.hostMismatch, "the certificate is not for '\(host)'", cause: error)
+        case NIOSSLError.handshakeFailed(.sslError(let stack))?:
+            handshake(stack, certificate: certificate, trustRoots: trustRoots, cause: error)
+        default: TLSFailure(.other, "the handshake failed", cause: error)
+        }
+    }
+
+    /// For a certificate that NIO has verified; nil where it is for the host.
+    ///
+    /// NIO also accepts one for the *address* that a name led to, which is the proxy's where there is one. Whoever can
+    /// lead a name astray, and has a certificate for an address, could pose as any server (RFC 9525, 6.1).
+    package static func mismatch(of certificate: NIOSSLCertificate?, host: String) -> TLSFailure? {
+        let fields = certificate.flatMap { CertificateFields($0) }
+        // Without alternative names NIO goes by the common name, and there is no address to be mistaken for one.
+        if let fields, fields.hostNames == nil || fields.isFor(host: host) { return nil }
+        return TLSFailure(.hostMismatch, "the certificate is not for '\(host)'")
+    }
+
+    /// For a connection whose handshake had succeeded; nil where it ended by something else than TLS.
+    package static func established(_ error: (any Error)?) -> TLSFailure? {
+        switch error {
+        case NIOSSLError.uncleanShutdown?: return nil
+        case BoringSSLError.sslError(let stack)?, NIOSSLError.handshakeFailed(.sslError(let stack))?:
+            return alert(text(stack), error) ?? corrupted(error)
+        case is BoringSSLError, is NIOSSLError: return corrupted(error)
+        default: return nil
+        }
+    }
+
+    private static func corrupted(_ error: (any Error)?) -> TLSFailure {
+        TLSFailure(.corrupted, "what came over TLS could not be decrypted", cause: error)
+    }
+
+    /// What the server says by a TLS alert (RFC 8446, 6.2), where it is one.
+    private static func alert(_ text: String, _ error: (any Error)?) -> TLSFailure? {
+        guard text.contains("ALERT") else { return nil }
+        if text.contains("BAD_RECORD_MAC") || text.contains("DECRYPT") {
+            return TLSFailure(.corrupted, "the server could not decrypt what was sent", cause: error)
+        }
+        guard text.contains("CERTIFICATE") || text.contains("UNKNOWN_CA") else {
+            return TLSFailure(.refusedByServer, "the server ended TLS with an alert", cause: error)
+        }
+        return TLSFailure(
+            .clientCertificateRefused,
+            "the server wants a certificate of the client (tls.clientCertificate) and got none, or refuses it",
+            cause: error
+        )
+    }
+
+    /// BoringSSL's names are all that NIO hands on.
+    private static func text(_ stack: NIOBoringSSLErrorStack) -> String {
+        stack.map(\.description).joined(separator: " ")
+    }
+
+    private static func connectionEnded(_ error: (any Error)?, _ reason: String = "") -> TLSFailure {
+        TLSFailure(.connectionEnded, "the connection ended during the handshake\(reason)", cause: error)
+    }
+
+    private static func handshake(
+        _ stack: NIOBoringSSLErrorStack,
+        certificate: NIOSSLCertificate?,
+        trustRoots: TLSOptions.TrustRoots,
+        cause: (any Error)?
+    ) -> TLSFailure {
+        if stack.contains(.eofDuringHandshake) { return connectionEnded(cause) }
+        let text = text(stack)
+        if text.contains("WRONG_VERSION_NUMBER") {
+            return TLSFailure(.notTLS, "the server does not speak TLS on that port (useTLS)", cause: cause)
+        }
+        if text.contains("PROTOCOL_VERSION") || text.contains("UNSUPPORTED_PROTOCOL") {
+            return TLSFailure(.unsupportedVersion, "the server does not speak TLS 1.2 or later", cause: cause)
+        }
+        guard text.contains("CERTIFICATE_VERIFY_FAILED") else {
+            if let failure = alert(text, cause) { return failure }
+            return text.contains("DECRYPT")
+                ? corrupted(cause) : TLSFailure(.other, "the handshake failed", cause: cause)
+        }
+        var failure = refusal(of: certificate, trustRoots)
+        failure.cause = cause
+        return failure
+    }
+
+    /// Why the certificate was refused, as far as it tells by itself: NIO does not say which of the chain's was at
+    /// fault.
+    private static func refusal(of certificate: NIOSSLCertificate?, _ trustRoots: TLSOptions.TrustRoots) -> TLSFailure {
+        guard let certificate else { return TLSFailure(.certificateRefused, "the certificate was refused") }
+        let now = Int(Date().timeIntervalSince1970)
+        if Int(certificate.notValidAfter) < now { return TLSFailure(.expired, "the certificate has expired") }
+        if Int(certificate.notValidBefore) > now {
+            return TLSFailure(
+                .notYetValid,
+                "the certificate is not valid yet, or the clock of this machine is wrong"
+            )
+        }
+        guard let fields = CertificateFields(certificate) else {
+            return TLSFailure(.certificateRefused, "the certificate was refused")
+        }
+        if fields.issuer == fields.subject {
+            return TLSFailure(.selfSigned, "the certificate is not from an authority: it is signed by its own key")
+        }
+        let issuer = fields.issuerName.map { " '\($0)'" } ?? ""
+        if trustRoots.subjects.contains(fields.issuer) {
+            guard fields.isForServers else { return wrongPurpose }
+            return TLSFailure(
+                .badChain,
+                """
+                the certificate names the trusted authority\(issuer) as its issuer, but is not from it, or that \
+                authority's own certificate cannot be used
+                """
+            )
+        }
+        return TLSFailure(
+            .unknownIssuer,
+            """
+            the certificate is not from a trusted authority: its issuer\(issuer) is not trusted, or a certificate \
+            between the two is missing or wrong
+            """
+        )
+    }
+
+    private static let wrongPurpose = TLSFailure(.wrongPurpose, "the certificate is not one for servers")
+}
+
+extension TLSOptions.TrustRoots {
+    /// The names of the authorities that the options give.
+    fileprivate var subjects: Set<[UInt8]> {
+        switch self {
+        case .system: []
+        case .systemAnd(let pem), .only(let pem):
+            Set((try? NIOSSLCertificate.fromPEMBytes(Array(pem.utf8)).compactMap(CertificateFields.subject(of:))) ?? [])
+        }
+    }
+}

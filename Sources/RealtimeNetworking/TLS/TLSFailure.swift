@@ -1,0 +1,94 @@
+public import Foundation
+public import RealtimePrimitives
+
+/// Why TLS failed: the cause of an error whose code is `tlsFailed`.
+///
+/// ```swift
+/// if error.tlsFailure?.reason == .expired { showThatTheServerNeedsANewCertificate() }
+/// ```
+public struct TLSFailure: Error, Sendable {
+    /// What was wrong. New reasons may come with new versions: keep a `default` when you switch over them.
+    public struct Reason: RawRepresentable, Hashable, Sendable {
+        /// The reason's name, as it is printed.
+        public let rawValue: String
+
+        /// Makes a reason from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// The server's certificate has expired.
+        public static let expired = Self(rawValue: "expired")
+        /// The server's certificate is not valid yet; or the clock of this machine is wrong.
+        public static let notYetValid = Self(rawValue: "notYetValid")
+        /// The certificate is in order, but not for the host that was connected to.
+        public static let hostMismatch = Self(rawValue: "hostMismatch")
+        /// The server's certificate is its own issuer, and not one of the ``TLSOptions/trustRoots``.
+        public static let selfSigned = Self(rawValue: "selfSigned")
+        /// No chain of certificates leads from the server's to a trusted authority: its issuer is not trusted, or a
+        /// certificate between the two is missing or must not be used as an authority's.
+        public static let unknownIssuer = Self(rawValue: "unknownIssuer")
+        /// The server's certificate names a trusted authority as its issuer, but is not from it; or the authority's own
+        /// certificate cannot be used. Told apart from ``unknownIssuer`` for authorities that the options give, not
+        /// for those of the system.
+        public static let badChain = Self(rawValue: "badChain")
+        /// The server's certificate is for something else than servers, for example for clients.
+        public static let wrongPurpose = Self(rawValue: "wrongPurpose")
+        /// The certificate was refused for one of the reasons above, and the client does not know for which. HTTP requests
+        /// give this reason instead of all of those above but ``hostMismatch``.
+        public static let certificateRefused = Self(rawValue: "certificateRefused")
+        /// The server does not speak TLS on that port.
+        public static let notTLS = Self(rawValue: "notTLS")
+        /// The server does not speak TLS 1.2 or later.
+        public static let unsupportedVersion = Self(rawValue: "unsupportedVersion")
+        /// The server wants a certificate of the client, ``TLSOptions/clientCertificate``, and got none that it accepts.
+        public static let clientCertificateRefused = Self(rawValue: "clientCertificateRefused")
+        /// The server ended TLS with an alert, for a reason that is not one of the others.
+        public static let refusedByServer = Self(rawValue: "refusedByServer")
+        /// The connection ended during the handshake.
+        public static let connectionEnded = Self(rawValue: "connectionEnded")
+        /// What came, or what was sent, could not be decrypted: it was changed on the way.
+        public static let corrupted = Self(rawValue: "corrupted")
+        /// Anything else; the cause is what the TLS library reports.
+        public static let other = Self(rawValue: "other")
+    }
+
+    /// What was wrong.
+    public var reason: Reason
+    /// What was wrong, in words. The host is in it for ``Reason-swift.struct/hostMismatch``; else the error that this one
+    /// is the cause of names it.
+    public var message: String
+    /// What the TLS library reports, in its words. It is not printed.
+    public var cause: (any Error)?
+
+    /// Makes an error.
+    public init(_ reason: Reason, _ message: String, cause: (any Error)? = nil) {
+        self.reason = reason
+        self.message = message.escapingControls
+        self.cause = cause
+    }
+}
+
+extension TLSFailure.Reason: CustomStringConvertible {
+    /// The reason's name.
+    public var description: String { rawValue }
+}
+
+/// Two failures are equal where reason and message are; the cause is not compared.
+extension TLSFailure: Hashable {
+    /// Compares everything but the cause.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.reason == right.reason && left.message == right.message
+    }
+
+    /// Hashes reason and message.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(reason)
+        hasher.combine(message)
+    }
+}
+
+extension TLSFailure: ExplainedError, LocalizedError, CustomStringConvertible {
+    /// Reason and message in one line.
+    public var description: String { "\(reason): \(message)".escapingControls }
+    /// The message: what `localizedDescription` gives.
+    public var errorDescription: String? { message }
+}

@@ -1,0 +1,156 @@
+import Foundation
+import NIOConcurrencyHelpers
+package import NIOCore
+import NIOPosix
+package import NIOSSL
+import RealtimePrimitives
+
+extension TLSOptions {
+    /// Throws an error of code ``NetworkError/Code/invalidOption`` where a PEM text does not hold what it should,
+    /// a client certificate and its key do not belong together, or a pin is none.
+    package func validate() throws(NetworkError) {
+        var configuration = try makeConfiguration()
+        _ = try pinnedDigests()
+        guard clientCertificate != nil else { return }
+        // Each is one by itself; whether they belong together shows when both are used. The roots are not needed for it.
+        configuration.trustRoots = .certificates([])
+        configuration.additionalTrustRoots = []
+        do {
+            _ = try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw NetworkError(
+                .invalidOption,
+                "the client certificate cannot be used: the private key is not that of the chain's first certificate",
+                cause: error
+            )
+        }
+    }
+
+    /// What these options are for NIO. Reads no files.
+    package func makeConfiguration() throws(NetworkError) -> TLSConfiguration {
+        var configuration = TLSConfiguration.makeClientConfiguration()
+        configuration.minimumTLSVersion = .tlsv12
+        configuration.certificateVerification =
+            switch certificateVerification {
+            case .full: .fullVerification
+            case .noHostnameVerification: .noHostnameVerification
+            case .insecurelyTrustAnyCertificate: .none
+            }
+        switch trustRoots {
+        case .system: configuration.trustRoots = .default
+        case .systemAnd(let pem):
+            configuration.trustRoots = .default
+            configuration.additionalTrustRoots = [.certificates(try Self.certificates(pem))]
+        case .only(let pem):
+            configuration.trustRoots = .certificates(try Self.certificates(pem))
+        }
+        if let clientCertificate {
+            let chain = try Self.certificates(clientCertificate.certificateChain, of: "client certificate")
+            configuration.certificateChain = chain.map { .certificate($0) }
+            do {
+                configuration.privateKey = .privateKey(
+                    try NIOSSLPrivateKey(bytes: Array(clientCertificate.privateKey.utf8), format: .pem)
+                )
+            } catch {
+                // The cause may have something of the key in it.
+                throw NetworkError(
+                    .invalidOption,
+                    "the private key of the client certificate is none in PEM form without a passphrase"
+                )
+            }
+        }
+        return configuration
+    }
+
+    /// What ``pins`` are, in bytes.
+    func pinnedDigests() throws(NetworkError) -> Set<[UInt8]> {
+        var digests: Set<[UInt8]> = []
+        for pin in pins {
+            let text = pin.hasPrefix(Self.pinPrefix) ? String(pin.dropFirst(Self.pinPrefix.count)) : pin
+            guard let digest = Data(base64Encoded: text), digest.count == 32 else {
+                throw NetworkError(
+                    .invalidOption,
+                    "the pin \(pin.quoted) is not the base64 of a SHA-256, which has 32 bytes"
+                )
+            }
+            digests.insert(Array(digest))
+        }
+        return digests
+    }
+
+    private static let pinPrefix = "sha256/"
+
+    /// Why a certificate that is verified may not be connected to; nil where it may.
+    package func pinMismatch(of certificate: NIOSSLCertificate?, host: String) -> NetworkError? {
+        guard !pins.isEmpty else { return nil }
+        let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()
+        let digest = publicKey.map { SHA256.digest(of: $0) }
+        if let digest, let pinned = try? pinnedDigests(), pinned.contains(digest) { return nil }
+        let shown = digest.map { "\(Self.pinPrefix)\(Data($0).base64EncodedString())" } ?? "none that can be read"
+        return NetworkError(
+            .pinMismatch,
+            "the public key of '\(host)' is \(shown), which is none of the \(pins.count) that tls.pins has"
+        )
+    }
+
+    private static func certificates(
+        _ pem: String,
+        of what: String = "trust roots"
+    ) throws(NetworkError) -> [NIOSSLCertificate] {
+        let certificates: [NIOSSLCertificate]
+        do {
+            certificates = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
+        } catch {
+            throw NetworkError(.invalidOption, "the \(what): no certificates in PEM form", cause: error)
+        }
+        guard !certificates.isEmpty else {
+            throw NetworkError(.invalidOption, "the \(what): the PEM text has no certificate")
+        }
+        return certificates
+    }
+}
+
+/// What is wrong with TLS options, found out once: NIO lets go of no context whose configuration it refuses, nor of the
+/// trust roots in it.
+package final class TLSOptionsCheck: Sendable {
+    private let options: TLSOptions
+    private let outcome = NIOLockedValueBox<Result<Void, NetworkError>?>(nil)
+
+    package init(_ options: TLSOptions) { self.options = options }
+
+    /// Throws what ``TLSOptions/validate()`` does.
+    package func validate() throws(NetworkError) {
+        try outcome.withLockedValue { outcome in
+            let known = outcome ?? Result { () throws(NetworkError) in try options.validate() }
+            outcome = known
+            return known
+        }
+        .get()
+    }
+}
+
+/// Makes the TLS context at the first use, and keeps it.
+package final class TLSContextSource: Sendable {
+    private let options: TLSOptions
+    private let check: TLSOptionsCheck
+    private let context = NIOLockedValueBox<NIOSSLContext?>(nil)
+
+    package init(_ options: TLSOptions) {
+        self.options = options
+        check = TLSOptionsCheck(options)
+    }
+
+    /// Not made on the event loop: reading the system's trust roots takes milliseconds.
+    package func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
+        if let context = context.withLockedValue({ $0 }) { return eventLoop.makeSucceededFuture(context) }
+        return NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {
+            try self.check.validate()
+            let made = try NIOSSLContext(configuration: try self.options.makeConfiguration())
+            return self.context.withLockedValue { context in
+                let kept = context ?? made
+                context = kept
+                return kept
+            }
+        }
+    }
+}

@@ -1,0 +1,91 @@
+/// How a server proves its identity, and the client its own, for connections over TLS (1.2 and later).
+public struct TLSOptions: Hashable, Sendable {
+    /// The authorities whose certificates are accepted. Default: ``TrustRoots-swift.enum/system``.
+    public var trustRoots: TrustRoots
+
+    /// What is checked of the server's certificate. Default: ``CertificateVerification-swift.enum/full``.
+    public var certificateVerification: CertificateVerification
+
+    /// The public keys that the server's certificate may have, in addition to all that is verified of it.
+    ///
+    /// Each is the base64 of the SHA-256 of the key's `SubjectPublicKeyInfo`, with or without `sha256/` before it. Add a
+    /// second one for a key that you keep in reserve. If the server shows another key, the connection ends before anything
+    /// is sent on it, with the code `pinMismatch`. Default: none, and any key is accepted.
+    ///
+    /// ```sh
+    /// openssl x509 -in certificate.pem -pubkey -noout | openssl pkey -pubin -outform der \
+    ///     | openssl dgst -sha256 -binary | base64
+    /// ```
+    /// Pins are for the server's own certificate, not for those of its authorities. They are checked for WebSocket
+    /// connections only.
+    public var pins: Set<String>
+
+    /// What the client shows if a server asks who it is. Default: nothing.
+    public var clientCertificate: ClientCertificate?
+
+    /// Makes options; what is left out has its default.
+    public init(
+        trustRoots: TrustRoots = .system,
+        certificateVerification: CertificateVerification = .full,
+        pins: Set<String> = [],
+        clientCertificate: ClientCertificate? = nil
+    ) {
+        self.trustRoots = trustRoots
+        self.certificateVerification = certificateVerification
+        self.pins = pins
+        self.clientCertificate = clientCertificate
+    }
+
+    /// A certificate of the client's own, and its key. Printing it shows nothing of the key.
+    public struct ClientCertificate: Hashable, Sendable {
+        /// The certificate in PEM form, followed by those between it and the root.
+        public var certificateChain: String
+        /// The certificate's private key in PEM form, not encrypted.
+        public var privateKey: String
+
+        /// Makes a client certificate. The texts are checked when the client connects.
+        public init(certificateChain: String, privateKey: String) {
+            self.certificateChain = certificateChain
+            self.privateKey = privateKey
+        }
+    }
+
+    /// Authorities whose certificates are accepted.
+    public enum TrustRoots: Hashable, Sendable {
+        /// Those that the operating system trusts.
+        case system
+
+        /// Those that the operating system trusts, and the certificates in this PEM text.
+        case systemAnd(pem: String)
+
+        /// The certificates in this PEM text and no others.
+        case only(pem: String)
+    }
+
+    /// What is checked of a server's certificate.
+    public enum CertificateVerification: Hashable, Sendable {
+        /// Its chain to a trusted authority, its dates, and that it is for the host connected to: for its name, or for
+        /// the address that was connected to.
+        case full
+
+        /// Its chain to a trusted authority and its dates, but not which host it is for.
+        ///
+        /// Whoever has a certificate from one of the ``TLSOptions/trustRoots`` can pose as the server. Use it together
+        /// with ``TrustRoots-swift.enum/only(pem:)`` and an authority of your own.
+        case noHostnameVerification
+
+        /// Nothing: any certificate is accepted, so that the connection is encrypted but may be with anybody.
+        ///
+        /// For local servers while developing, and for nothing else.
+        case insecurelyTrustAnyCertificate
+    }
+}
+
+extension TLSOptions.ClientCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Nothing of the key.
+    public var description: String { "ClientCertificate(\(certificateChain.utf8.count) bytes)" }
+    /// Nothing of the key.
+    public var debugDescription: String { description }
+    /// Nothing: what `dump` shows beside the description.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}

@@ -1,0 +1,143 @@
+/// Decides how long to wait before the next attempt to connect, or to be authorized.
+///
+/// A client asks it on its event loop, so it must not block. The client does not ask if its protocol leaves no choice.
+///
+/// ```swift
+/// struct EveryFiveSeconds: RetryPolicy {
+///     func delay(for context: RetryContext) -> Duration? {
+///         context.elapsed < .seconds(600) ? .seconds(5) : nil
+///     }
+/// }
+/// ```
+public protocol RetryPolicy: Sendable {
+    /// Returns the time to wait, or `nil` to stop trying.
+    ///
+    /// If the wait is shorter than ``RetryContext/minimumDelay``, the client waits that long.
+    func delay(for context: RetryContext) -> Duration?
+}
+
+/// What a ``RetryPolicy`` can base its decision on.
+public struct RetryContext: Sendable {
+    /// How many attempts failed since the last success that lasted: 0 before the first attempt.
+    public var retryCount: Int
+    /// The time since the connection was lost, or since the authorization was first requested.
+    public var elapsed: Duration
+    /// Why the connection was lost, or why the last attempt failed.
+    public var reason: any Error
+    /// The WebSocket close code, if there was one.
+    public var closeCode: Int?
+    /// The shortest wait that the protocol or the server's `Retry-After` allows. Default: zero.
+    public var minimumDelay: Duration
+    /// A fresh number in `0..<1`, for jitter. Using it, rather than drawing one, makes runs repeatable in tests.
+    public var random: Double
+
+    /// Makes a context, for tests of a policy.
+    public init(
+        retryCount: Int,
+        elapsed: Duration,
+        reason: any Error,
+        closeCode: Int? = nil,
+        minimumDelay: Duration = .zero,
+        random: Double = 0
+    ) {
+        self.retryCount = retryCount
+        self.elapsed = elapsed
+        self.reason = reason
+        self.closeCode = closeCode
+        self.minimumDelay = minimumDelay
+        self.random = random
+    }
+}
+
+/// Waits that grow by a factor up to a cap, each drawn evenly between zero and that bound ("full jitter"), so that the
+/// clients of a server that comes back do not all arrive at once. The default policy.
+public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
+    /// The bound of the first wait. Default: 1 s.
+    public var base: Duration
+    /// What the bound grows by each time. Default: 2.
+    public var factor: Double
+    /// The bound that is never passed. Default: 30 s.
+    public var cap: Duration
+    /// How many attempts it allows before it stops; `nil` for no limit. Default: `nil`.
+    public var maximumRetries: Int?
+
+    /// Creates the policy. A factor below 1 counts as 1, and negative times as zero.
+    public init(
+        base: Duration = .seconds(1),
+        factor: Double = 2,
+        cap: Duration = .seconds(30),
+        maximumRetries: Int? = nil
+    ) {
+        self.maximumRetries = maximumRetries
+        self.base = max(base, .zero)
+        self.factor = factor >= 1 ? factor : 1
+        self.cap = max(cap, .zero)
+    }
+
+    /// The wait before the attempt.
+    public func delay(for context: RetryContext) -> Duration? {
+        if let maximumRetries, context.retryCount >= maximumRetries { return nil }
+        return bound(retryCount: context.retryCount) * (context.random > 0 ? min(context.random, 1) : 0)
+    }
+
+    /// The longest wait before the attempt.
+    package func bound(retryCount: Int) -> Duration {
+        guard base > .zero, cap > .zero else { return .zero }
+        let growth = Self.power(factor > 1 ? factor : 1, max(retryCount, 0))
+        // Compared as numbers: a duration that is multiplied by too much traps.
+        return growth < cap / base ? base * growth : cap
+    }
+
+    /// By squaring; infinite if it is too large for a number.
+    private static func power(_ base: Double, _ exponent: Int) -> Double {
+        var (result, square, exponent) = (1.0, base, exponent)
+        while exponent > 0 {
+            if exponent & 1 == 1 { result *= square }
+            square *= square
+            exponent >>= 1
+        }
+        return result
+    }
+}
+
+/// The waits of a list, one after the other.
+public struct FixedRetryPolicy: RetryPolicy, Hashable {
+    /// The waits.
+    public var delays: [Duration]
+    /// True to go on with the last wait for ever, false to give up after it. Default: true.
+    public var repeatsLast: Bool
+
+    /// Makes the policy. An empty list gives up at once.
+    public init(_ delays: [Duration], repeatsLast: Bool = true) {
+        self.delays = delays
+        self.repeatsLast = repeatsLast
+    }
+
+    /// The wait before the attempt.
+    public func delay(for context: RetryContext) -> Duration? {
+        if delays.indices.contains(context.retryCount) { return delays[context.retryCount] }
+        return repeatsLast ? delays.last : nil
+    }
+}
+
+extension RetryPolicy where Self == ExponentialRetryPolicy {
+    /// Exponential back-off with its defaults: 1 s, doubled up to 30 s, full jitter, without end.
+    public static var exponential: ExponentialRetryPolicy { ExponentialRetryPolicy() }
+
+    /// Exponential back-off with full jitter, without end unless the number of retries is limited.
+    public static func exponential(
+        base: Duration = .seconds(1),
+        factor: Double = 2,
+        cap: Duration = .seconds(30),
+        maximumRetries: Int? = nil
+    ) -> ExponentialRetryPolicy {
+        ExponentialRetryPolicy(base: base, factor: factor, cap: cap, maximumRetries: maximumRetries)
+    }
+}
+
+extension RetryPolicy where Self == FixedRetryPolicy {
+    /// The waits of a list, the last one repeated unless it is said not to be.
+    public static func delays(_ delays: [Duration], repeatsLast: Bool = true) -> FixedRetryPolicy {
+        FixedRetryPolicy(delays, repeatsLast: repeatsLast)
+    }
+}

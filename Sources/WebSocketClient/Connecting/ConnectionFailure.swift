@@ -1,0 +1,134 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import RealtimeNetworking
+
+/// Puts the failures of NIO into this package's words.
+enum ConnectionFailure {
+    /// For an attempt that did not come to a TCP connection.
+    static func connecting(
+        to request: WebSocketRequest,
+        through proxy: ProxyServer?,
+        _ error: any Error
+    ) -> WebSocketError {
+        let what = proxy == nil ? "the host" : "the proxy"
+        let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
+        let cause: (any Error)?
+        switch error {
+        case let error as WebSocketError:
+            return error
+        case let error as NIOConnectionError where error.connectionErrors.isEmpty:
+            return WebSocketError(
+                proxy == nil ? .nameResolutionFailed : .proxyFailed,
+                "\(what) '\(host)' could not be resolved",
+                cause: error.dnsAError ?? error.dnsAAAAError
+            )
+        case let error as NIOConnectionError:
+            cause = error.connectionErrors.first?.error ?? error
+        default:
+            cause = error
+        }
+        return WebSocketError(
+            proxy == nil ? .connectionFailed : .proxyFailed,
+            "no TCP connection could be made to \(what) '\(host)', port \(port)\(reason(cause))",
+            cause: cause
+        )
+    }
+
+    /// For a proxy that made no tunnel to the server; `status` is that of its answer.
+    static func tunneling(
+        to request: WebSocketRequest,
+        through proxy: ProxyServer,
+        status: HTTPResponseStatus?,
+        _ error: (any Error)?
+    ) -> WebSocketError {
+        let why =
+            switch status?.code {
+            case nil: "it gave no answer, or none that is HTTP"
+            case let code? where (200..<300).contains(code):
+                "it answered with HTTP \(code), but there was no tunnel behind it"
+            case 407?: "it \(proxy.reasonForRefusingCredentials)"
+            case let code?: "it answered with HTTP \(code)"
+            }
+        return WebSocketError(
+            .proxyFailed,
+            """
+            the proxy '\(proxy.host)', port \(proxy.port), made no connection to '\(request.hostWithoutBrackets)', port \
+            \(request.port): \(why)
+            """,
+            cause: error
+        )
+    }
+
+    /// For a TLS handshake that failed; `certificate` is the server's, where it came so far.
+    static func securing(
+        _ request: WebSocketRequest,
+        _ error: (any Error)?,
+        certificate: NIOSSLCertificate?,
+        trustRoots: TLSOptions.TrustRoots
+    ) -> WebSocketError {
+        tls(
+            with: request,
+            .handshake(
+                error,
+                host: request.hostWithoutBrackets,
+                certificate: certificate,
+                trustRoots: trustRoots
+            )
+        )
+    }
+
+    /// For TLS that cannot be begun.
+    static func preparing(_ request: WebSocketRequest, _ error: any Error) -> WebSocketError {
+        let message = """
+            it cannot be set up on this machine: where that has no certificates of authorities, install them \
+            (ca-certificates), or give those to trust (tls.trustRoots)
+            """
+        return tls(with: request, TLSFailure(.other, message, cause: error))
+    }
+
+    static func tls(with request: WebSocketRequest, _ failure: TLSFailure) -> WebSocketError {
+        WebSocketError(
+            .tlsFailed,
+            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(failure.message)",
+            cause: failure
+        )
+    }
+
+    /// For a connection that ended before the server had answered the upgrade.
+    static func upgrading(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
+        if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
+        return WebSocketError(
+            .upgradeFailed,
+            "the connection ended before the server had answered the WebSocket upgrade\(reason(error))",
+            cause: error
+        )
+    }
+
+    /// For a connection that ended without a close frame.
+    static func lost(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
+        if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
+        return WebSocketError(
+            .connectionClosed,
+            "the connection ended without a closing handshake\(reason(error))",
+            cause: error
+        )
+    }
+
+    /// What the operating system says of it, where it is from there.
+    private static func reason(_ error: (any Error)?) -> String {
+        (error as? IOError).map { ": \(String(cString: strerror($0.errnoCode)))" } ?? ""
+    }
+
+    /// For a server that left our close frame unanswered.
+    static func unanswered() -> WebSocketError {
+        WebSocketError(.connectionClosed, "the server did not answer the closing handshake in time")
+    }
+
+    /// For a message that was to be sent while the socket is not open.
+    static func notOpen(_ error: (any Error)? = nil) -> WebSocketError {
+        WebSocketError(.connectionClosed, "the connection is not open", cause: error)
+    }
+}

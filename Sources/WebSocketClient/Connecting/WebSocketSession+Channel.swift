@@ -1,0 +1,137 @@
+import NIOCore
+import NIOTLS
+
+extension WebSocketSession: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        self.context = nil
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .securing = stage, case .handshakeCompleted? = event as? TLSUserEvent { secured() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch stage {
+        case .open, .closing:
+            reader.append(unwrapInboundIn(data))
+            readFrames()
+        case .upgrading:
+            var bytes = unwrapInboundIn(data)
+            readUpgrade(&bytes)
+        case .connecting, .tunneling, .securing, .lingering, .ended:
+            break
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if hasUnflushedPong {
+            hasUnflushedPong = false
+            context.flush()
+        }
+        switch stage {
+        case .open, .closing:
+            if hasReadInPart {
+                hasReadInPart = false
+                receive?(.activity)
+            }
+            receive?(.readComplete)
+        case .connecting, .tunneling, .securing, .upgrading, .lingering, .ended:
+            break
+        }
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        guard context.channel.isWritable, let payload = unansweredPing else { return }
+        unansweredPing = nil
+        answerPing(payload)
+        context.flush()
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if failure == nil { failure = error }
+        if case .securing = stage { securingFailed(error) }
+        closeSocket()
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        switch stage {
+        case .tunneling: tunnelingFailed(failure)
+        case .connecting, .securing: securingFailed(failure)
+        case .upgrading: end(WebSocketClosure(code: nil, error: ConnectionFailure.upgrading(request, failure)))
+        case .open: end(WebSocketClosure(code: nil, error: ConnectionFailure.lost(request, failure)))
+        case .closing: end(WebSocketClosure(code: nil))
+        case .lingering, .ended: end(nil)
+        }
+        context.fireChannelInactive()
+    }
+}
+
+extension WebSocketSession {
+    private func readUpgrade(_ bytes: inout ByteBuffer) {
+        do {
+            guard try upgrade?.read(&bytes) == true else { return }
+        } catch {
+            return end(WebSocketClosure(code: nil, error: error))
+        }
+        let subprotocol = upgrade?.subprotocol
+        upgrade = nil
+        stage = .open
+        receive?(.opened(subprotocol: subprotocol))
+        guard bytes.readableBytes > 0 else { return }
+        reader.append(bytes)
+        readFrames()
+    }
+
+    /// Hands over what is complete. The receiver may end the connection at each event.
+    private func readFrames() {
+        var isInPart = true
+        // Taken out: each look into an object costs as much as a short frame.
+        var reader = WebSocketFrameReader(maximumMessageSize: 0)
+        swap(&reader, &self.reader)
+        while let receive {
+            do {
+                guard let output = try reader.next() else { break }
+                isInPart = false
+                handle(output, receive)
+            } catch {
+                violated(error)
+            }
+        }
+        // Whoever ended the connection has let go of it.
+        if receive != nil { swap(&reader, &self.reader) }
+        hasReadInPart = isInPart
+    }
+
+    private func handle(_ output: WebSocketFrameReader.Output, _ receive: (WebSocketEvent) -> Void) {
+        switch output {
+        case .text(let payload): receive(.text(payload))
+        case .binary(let payload): receive(.binary(payload))
+        case .fragment: receive(.activity)
+        case .pong(let payload): receive(.pong(payload))
+        case .ping(let payload):
+            answerPing(payload)
+            receive(.activity)
+        case .close(let code, let reason):
+            peerClosed(code, reason: reason)
+        }
+    }
+
+    private func answerPing(_ payload: ByteBuffer) {
+        guard case .open = stage, let context else { return }
+        guard context.channel.isWritable else {
+            // Only the latest ping needs an answer (RFC 6455, 5.5.3), and the answers must not pile up.
+            unansweredPing = payload
+            return
+        }
+        writeFrame(WebSocketFrameWriter.frame(.pong, payload, allocator: context.channel.allocator))
+        hasUnflushedPong = true
+    }
+}

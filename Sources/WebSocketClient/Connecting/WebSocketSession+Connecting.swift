@@ -1,0 +1,174 @@
+import NIOCore
+import NIOPosix
+import NIOSSL
+import RealtimeNetworking
+
+extension WebSocketSession {
+    func start() {
+        guard case .connecting = stage else { return }
+        do {
+            upgrade = UpgradeResponseReader(try UpgradeRequest(request))
+            proxy = try connector.proxy(for: request)
+        } catch {
+            return end(WebSocketClosure(code: nil, error: error))
+        }
+        guard request.useTLS else { return connect(tls: nil) }
+        connector.tlsContexts.context(on: eventLoop).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let tls): self.connect(tls: tls)
+            case .failure(let error):
+                self.end(WebSocketClosure(code: nil, error: ConnectionFailure.preparing(self.request, error)))
+            }
+        }
+    }
+
+    /// Begins with a channel that is connected already.
+    func start(over channel: any Channel) {
+        guard case .connecting = stage else { return channel.close(promise: nil) }
+        do {
+            upgrade = UpgradeResponseReader(try UpgradeRequest(request))
+        } catch {
+            channel.close(promise: nil)
+            return end(WebSocketClosure(code: nil, error: error))
+        }
+        _ = adopt(channel)
+        connected(channel, tls: nil)
+    }
+
+    private func connect(tls: NIOSSLContext?) {
+        guard case .connecting = stage else { return }
+        guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {
+            let error = WebSocketError(.connectionFailed, "the event loop is none of NIOPosix")
+            return end(WebSocketClosure(code: nil, error: error))
+        }
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        makeConnection(
+            bootstrap
+                // The attempt as a whole is timed by whoever asked for it.
+                .connectTimeout(.hours(24))
+                .channelOption(.tcpOption(.tcp_nodelay), value: 1)
+                // A connection keeps its last buffers, and they never shrink: they are small until much comes at once.
+                .channelOption(
+                    .recvAllocator,
+                    value: AdaptiveRecvByteBufferAllocator(minimum: 512, initial: 512, maximum: 65_536)
+                )
+                .channelInitializer { channel in bound.value.adopt(channel) }
+        ).assumeIsolated().whenComplete { result in
+            switch result {
+            case .success(let channel): self.connected(channel, tls: tls)
+            case .failure(let error): self.connectingFailed(error)
+            }
+        }
+    }
+
+    private func makeConnection(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
+        guard (1...65_535).contains(request.port) else {
+            return eventLoop.makeFailedFuture(
+                WebSocketError(.invalidPort, "the port \(request.port) is not within 1 and 65535")
+            )
+        }
+        let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
+        guard let address = try? SocketAddress(ipAddress: host, port: port) else {
+            let lookup = options.resolver ?? HostLookup(eventLoop: eventLoop)
+            hostLookup = lookup
+            return bootstrap.resolver(lookup).connect(host: host, port: port)
+        }
+        return bootstrap.connect(to: address)
+    }
+
+    /// Gets hold of a channel before it connects, so that ``abort()`` can end it.
+    private func adopt(_ channel: any Channel) -> EventLoopFuture<Void> {
+        guard case .connecting = stage else { return eventLoop.makeFailedFuture(ChannelError.ioOnClosedChannel) }
+        candidates.append(channel)
+        channel.closeFuture.assumeIsolated().whenComplete { _ in
+            self.candidates.removeAll { $0 === channel }
+        }
+        return eventLoop.makeSucceededVoidFuture()
+    }
+
+    private func connectingFailed(_ error: any Error) {
+        guard case .connecting = stage else { return }
+        end(WebSocketClosure(code: nil, error: ConnectionFailure.connecting(to: request, through: proxy, error)))
+    }
+
+    private func connected(_ channel: any Channel, tls: NIOSSLContext?) {
+        hostLookup = nil
+        guard case .connecting = stage else { return channel.close(promise: nil) }
+        guard channel.isActive else { return connectingFailed(ChannelError.ioOnClosedChannel) }
+        do {
+            try channel.pipeline.syncOperations.addHandler(self)
+            if let proxy {
+                stage = .tunneling
+                try tunnel(channel, through: proxy) { self.secure(channel, tls: tls) }
+            } else {
+                secure(channel, tls: tls)
+            }
+        } catch {
+            tunnelingFailed(error)
+        }
+    }
+
+    private func secure(_ channel: any Channel, tls: NIOSSLContext?) {
+        stage = tls == nil ? .upgrading : .securing
+        do {
+            if let tls {
+                // After this handler, which is to see how the handshake begins, but before it in the pipeline.
+                let handler = try NIOSSLClientHandler(context: tls, serverHostname: request.serverNameForTLS)
+                try channel.pipeline.syncOperations.addHandler(handler, position: .first)
+            } else {
+                writeUpgrade()
+            }
+        } catch {
+            securingFailed(error)
+        }
+    }
+
+    /// The certificate is verified. Not a byte goes out before its key is one of those that are expected.
+    func secured() {
+        let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+        if case .full = options.tls.certificateVerification, let name = request.serverNameForTLS,
+            let failure = TLSFailure.mismatch(of: handler?.peerCertificate, host: name)
+        {
+            return end(WebSocketClosure(code: nil, error: ConnectionFailure.tls(with: request, failure)))
+        }
+        let host = request.hostWithoutBrackets
+        if let error = options.tls.pinMismatch(of: handler?.peerCertificate, host: host) {
+            return end(WebSocketClosure(code: nil, error: WebSocketError(error)))
+        }
+        stage = .upgrading
+        writeUpgrade()
+    }
+
+    /// Ends an attempt whose TLS handshake failed, or could not begin.
+    func securingFailed(_ error: (any Error)?) {
+        let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
+        end(
+            WebSocketClosure(
+                code: nil,
+                error: ConnectionFailure.securing(
+                    request,
+                    error,
+                    certificate: handler?.peerCertificate,
+                    trustRoots: options.tls.trustRoots
+                )
+            )
+        )
+    }
+
+    func writeUpgrade() {
+        guard let context, let upgrade else { return }
+        context.writeAndFlush(
+            wrapOutboundOut(context.channel.allocator.buffer(string: upgrade.requestText)),
+            promise: nil
+        )
+    }
+}
+
+extension WebSocketRequest {
+    /// The name for SNI, which must not be an address: the certificate is then checked against the peer's address.
+    fileprivate var serverNameForTLS: String? {
+        let host = hostWithoutBrackets
+        guard (try? SocketAddress(ipAddress: host, port: 0)) == nil else { return nil }
+        return host.hasSuffix(".") ? String(host.dropLast()) : host
+    }
+}

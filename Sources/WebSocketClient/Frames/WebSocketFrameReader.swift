@@ -1,0 +1,158 @@
+package import NIOCore
+import RealtimePrimitives
+
+/// Makes messages of the bytes that a server sends, however they are cut (RFC 6455).
+///
+/// Give it bytes with ``append(_:)``, then call ``next()`` until it returns nil. It keeps no more than one message, of
+/// at most the size given, and the bytes appended that ``next()`` has not come to. After it has thrown it must not be
+/// used.
+package struct WebSocketFrameReader: Sendable {
+    package enum Output: Hashable, Sendable {
+        /// A whole message in UTF-8.
+        case text(ByteBuffer)
+        case binary(ByteBuffer)
+        /// A fragment that is not the message's last one.
+        case fragment
+        case ping(ByteBuffer)
+        case pong(ByteBuffer)
+        /// The code is 1005 where the frame had none.
+        case close(WebSocketCloseCode, String)
+    }
+
+    private let maximumMessageSize: Int
+    private var input = ByteBuffer()
+    /// What is left of a data frame whose payload is collected in `message`.
+    private var frame: UnfinishedFrame?
+    private var message: UnfinishedMessage?
+
+    private struct UnfinishedFrame: Sendable {
+        var isFinal: Bool
+        var missing: Int
+    }
+
+    package init(maximumMessageSize: Int) {
+        self.maximumMessageSize = maximumMessageSize
+    }
+
+    package mutating func append(_ bytes: ByteBuffer) {
+        guard input.readableBytes > 0 else {
+            input = bytes
+            return
+        }
+        // What is left over is part of a header or of a control frame. It goes into a buffer of its own: slices of the
+        // old one are with the user, so that writing to it would copy all of it.
+        var joined = ByteBufferAllocator().buffer(capacity: input.readableBytes + bytes.readableBytes)
+        joined.writeImmutableBuffer(input)
+        joined.writeImmutableBuffer(bytes)
+        input = joined
+    }
+
+    /// The next thing that is complete; nil where more bytes are needed.
+    package mutating func next() throws(WebSocketViolation) -> Output? {
+        if let output = try read() { return output }
+        // The memory goes back to NIO, which then has no need of more for the next bytes.
+        if input.readableBytes == 0 { input = ByteBuffer() }
+        return nil
+    }
+
+    private mutating func read() throws(WebSocketViolation) -> Output? {
+        if frame != nil { return try collect() }
+        guard let header = try WebSocketFrameHeader(peekingInto: input) else { return nil }
+        if header.opcode.isControl { return try readControlFrame(header) }
+        try check(header)
+        if header.isFinal, message == nil, input.readableBytes - header.size >= header.payloadLength {
+            input.moveReaderIndex(forwardBy: header.size)
+            return try readWholeMessage(header)
+        }
+        input.moveReaderIndex(forwardBy: header.size)
+        if message == nil { message = UnfinishedMessage(isText: header.opcode == .text) }
+        message?.reserve(header.payloadLength)
+        frame = UnfinishedFrame(isFinal: header.isFinal, missing: header.payloadLength)
+        return try collect()
+    }
+
+    /// Refuses a data frame that is out of turn, or too large, before any of its payload is kept.
+    private func check(_ header: WebSocketFrameHeader) throws(WebSocketViolation) {
+        if header.opcode == .continuation {
+            guard message != nil else { throw .unexpectedContinuation }
+        } else {
+            guard message == nil else { throw .unfinishedMessage }
+        }
+        guard header.payloadLength <= maximumMessageSize - (message?.size ?? 0) else {
+            throw .messageTooBig(limit: maximumMessageSize)
+        }
+    }
+
+    private mutating func readWholeMessage(_ header: WebSocketFrameHeader) throws(WebSocketViolation) -> Output? {
+        guard let payload = input.readSlice(length: header.payloadLength) else { return nil }
+        guard header.opcode == .text else { return .binary(payload) }
+        guard payload.isUTF8 else { throw .invalidText }
+        return .text(payload)
+    }
+
+    private mutating func readControlFrame(_ header: WebSocketFrameHeader) throws(WebSocketViolation) -> Output? {
+        guard var payload = input.getSlice(at: input.readerIndex + header.size, length: header.payloadLength)
+        else { return nil }
+        input.moveReaderIndex(forwardBy: header.size + header.payloadLength)
+        switch header.opcode {
+        case .ping: return .ping(payload)
+        case .pong: return .pong(payload)
+        case .continuation, .text, .binary, .close: break
+        }
+        guard payload.readableBytes > 0 else { return .close(.noStatusReceived, "") }
+        guard let number = payload.readInteger(as: UInt16.self) else { throw .shortClosePayload }
+        let code = WebSocketCloseCode(rawValue: Int(number))
+        guard code.canBeSent else { throw .invalidCloseCode(code.rawValue) }
+        guard payload.isUTF8 else { throw .invalidCloseReason }
+        return .close(code, String(buffer: payload))
+    }
+
+    /// Moves what has come of the frame's payload into the message.
+    private mutating func collect() throws(WebSocketViolation) -> Output? {
+        guard var frame else { return nil }
+        if let part = input.readSlice(length: min(frame.missing, input.readableBytes)) {
+            frame.missing -= part.readableBytes
+            guard message?.append(part) != false else { throw .invalidText }
+        }
+        guard frame.missing == 0 else {
+            self.frame = frame
+            return nil
+        }
+        self.frame = nil
+        guard frame.isFinal, let whole = message else { return .fragment }
+        message = nil
+        guard whole.isText else { return .binary(whole.payload) }
+        guard whole.endsAtCharacter else { throw .invalidText }
+        return .text(whole.payload)
+    }
+}
+
+/// A message of which more is to come.
+private struct UnfinishedMessage: Sendable {
+    let isText: Bool
+    private(set) var payload = ByteBuffer()
+    private var validator = UTF8Validator()
+
+    init(isText: Bool) {
+        self.isText = isText
+    }
+
+    var size: Int { payload.readableBytes }
+    var endsAtCharacter: Bool { validator.isComplete }
+
+    /// A length is only announced, so that no more than a little memory is taken on the peer's word.
+    mutating func reserve(_ length: Int) {
+        payload.reserveCapacity(minimumWritableBytes: min(length, 65_536))
+    }
+
+    /// False where a text is not UTF-8.
+    mutating func append(_ part: ByteBuffer) -> Bool {
+        payload.writeImmutableBuffer(part)
+        guard isText else { return true }
+        return part.withUnsafeReadableBytes { validator.consume($0) }
+    }
+}
+
+extension ByteBuffer {
+    fileprivate var isUTF8: Bool { withUnsafeReadableBytes(\.isUTF8) }
+}

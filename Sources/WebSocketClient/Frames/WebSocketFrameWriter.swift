@@ -1,0 +1,73 @@
+package import NIOCore
+import RealtimePrimitives
+
+/// Makes the frames that a client sends: whole messages, masked.
+package enum WebSocketFrameWriter {
+    package static func frame(_ text: String, allocator: ByteBufferAllocator) -> ByteBuffer {
+        frame(.text, length: text.utf8.count, allocator: allocator) { $0.writeString(text) }
+    }
+
+    package static func frame(
+        _ opcode: WebSocketOpcode,
+        _ payload: ByteBuffer,
+        allocator: ByteBufferAllocator
+    ) -> ByteBuffer {
+        frame(opcode, length: payload.readableBytes, allocator: allocator) { $0.writeImmutableBuffer(payload) }
+    }
+
+    /// A close frame; without a code where that is 1005, or is none that a frame can hold.
+    package static func closeFrame(_ code: WebSocketCloseCode, reason: String, allocator: ByteBufferAllocator)
+        -> ByteBuffer
+    {
+        var payload = ByteBuffer()
+        if code != .noStatusReceived, let number = UInt16(exactly: code.rawValue) {
+            payload.writeInteger(number)
+            payload.writeString(reason.prefix(fittingUTF8Bytes: 123))
+        }
+        return frame(.close, payload, allocator: allocator)
+    }
+
+    private static func frame(
+        _ opcode: WebSocketOpcode,
+        length: Int,
+        allocator: ByteBufferAllocator,
+        writePayload: (inout ByteBuffer) -> Int
+    ) -> ByteBuffer {
+        var buffer = allocator.buffer(capacity: length + 14)
+        buffer.writeInteger(0x80 | opcode.rawValue)
+        if length <= 125 {
+            buffer.writeInteger(0x80 | UInt8(truncatingIfNeeded: length))
+        } else if length <= Int(UInt16.max) {
+            buffer.writeInteger(0x80 | 126 as UInt8)
+            buffer.writeInteger(UInt16(truncatingIfNeeded: length))
+        } else {
+            buffer.writeInteger(0x80 | 127 as UInt8)
+            buffer.writeInteger(UInt64(truncatingIfNeeded: length))
+        }
+        // The key must not be foreseeable for whoever chose the payload; Swift's generator takes it from the system.
+        let key = UInt32.random(in: .min ... .max)
+        buffer.writeInteger(key, endianness: .host)
+        let headerSize = buffer.readableBytes
+        _ = writePayload(&buffer)
+        buffer.withUnsafeMutableReadableBytes { bytes in
+            mask(UnsafeMutableRawBufferPointer(rebasing: bytes[headerSize...]), with: key)
+        }
+        return buffer
+    }
+
+    private static func mask(_ bytes: UnsafeMutableRawBufferPointer, with key: UInt32) {
+        let wideKey = UInt64(key) << 32 | UInt64(key)
+        var index = 0
+        while index &+ 8 <= bytes.count {
+            let word = bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self)
+            bytes.storeBytes(of: word ^ wideKey, toByteOffset: index, as: UInt64.self)
+            index &+= 8
+        }
+        withUnsafeBytes(of: key) { keyBytes in
+            while index < bytes.count {
+                bytes[index] ^= keyBytes[index & 3]
+                index &+= 1
+            }
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// What the peer did that ends a WebSocket connection, and the close code that tells it so.
+package struct WebSocketViolation: Error, Hashable, Sendable {
+    package let closeCode: WebSocketCloseCode
+    package let message: String
+
+    private init(_ closeCode: WebSocketCloseCode, _ message: String) {
+        self.closeCode = closeCode
+        self.message = message
+    }
+
+    package static let reservedBits = Self(.protocolError, "a frame has reserved bits set")
+    package static let masked = Self(.protocolError, "a frame of the server is masked")
+    package static let fragmentedControlFrame = Self(.protocolError, "a control frame is fragmented")
+    package static let longControlFrame = Self(.protocolError, "a control frame has more than 125 bytes")
+    package static let invalidLength = Self(.protocolError, "a frame's length is not encoded as it must be")
+    package static let unexpectedContinuation = Self(.protocolError, "a fragment belongs to no message")
+    package static let unfinishedMessage = Self(.protocolError, "a message begins before the last one has ended")
+    package static let shortClosePayload = Self(.protocolError, "a close frame has half a code")
+    package static let invalidText = Self(.invalidPayload, "a text message is not UTF-8")
+    package static let invalidCloseReason = Self(.invalidPayload, "the reason in a close frame is not UTF-8")
+
+    package static func reservedOpcode(_ opcode: UInt8) -> Self {
+        Self(.protocolError, "a frame has the reserved opcode \(opcode)")
+    }
+
+    package static func invalidCloseCode(_ code: Int) -> Self {
+        Self(.protocolError, "a close frame has the code \(code)")
+    }
+
+    package static func messageTooBig(limit: Int) -> Self {
+        Self(.messageTooBig, "a message is larger than the limit of \(limit) bytes")
+    }
+
+    package var error: WebSocketError {
+        let code: WebSocketError.Code =
+            switch closeCode {
+            case .messageTooBig: .messageTooBig
+            case .invalidPayload: .invalidText
+            default: .protocolViolation
+            }
+        return WebSocketError(code, "the server broke the rules of WebSocket: \(message)")
+    }
+}

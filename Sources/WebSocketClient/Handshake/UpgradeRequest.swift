@@ -1,0 +1,91 @@
+import NIOWebSocket
+import RealtimeNetworking
+
+/// The HTTP request that asks a server to go over to WebSocket (RFC 6455, section 4.1).
+package struct UpgradeRequest: Sendable {
+    /// The request as it goes over the wire.
+    package let text: String
+    /// Its `Sec-WebSocket-Key`.
+    package let key: String
+    /// The subprotocols that are offered.
+    package let subprotocols: [String]
+
+    /// Refuses whatever could not stand in a request line or in a header line as it is.
+    package init(
+        _ request: WebSocketRequest,
+        key: String = NIOWebSocketClientUpgrader.randomRequestKey()
+    ) throws(WebSocketError) {
+        guard request.path.utf8.first == UInt8(ascii: "/"), request.path.utf8.allSatisfy(\.isVisibleASCII) else {
+            throw WebSocketError(.invalidPath, "the path '\(request.path)' cannot stand in an HTTP request")
+        }
+        self.key = key
+        self.subprotocols = request.subprotocols
+
+        var lines = ["GET \(request.path) HTTP/1.1"]
+        if !request.headers.contains(where: { $0.name.lowercased() == "host" }) {
+            lines.append("Host: \(try Self.hostHeader(request))")
+        }
+        lines += [
+            "Connection: Upgrade",
+            "Upgrade: websocket",
+            "Sec-WebSocket-Version: 13",
+            "Sec-WebSocket-Key: \(key)",
+        ]
+        for subprotocol in request.subprotocols where !Self.isToken(subprotocol) {
+            throw WebSocketError(
+                .invalidOption,
+                "the subprotocol \(String(reflecting: subprotocol)) is not an HTTP token"
+            )
+        }
+        if !request.subprotocols.isEmpty {
+            lines.append("Sec-WebSocket-Protocol: \(request.subprotocols.joined(separator: ", "))")
+        }
+        for header in request.headers {
+            guard !Self.ownHeaders.contains(header.name.lowercased()) else {
+                throw WebSocketError(
+                    .invalidOption,
+                    "the header \(String(reflecting: header.name)) is set by the client itself"
+                )
+            }
+            lines.append(try Self.line(header))
+        }
+        self.text = lines.joined(separator: "\r\n") + "\r\n\r\n"
+    }
+
+    private static let ownHeaders: Set<String> = [
+        "connection", "upgrade", "content-length", "transfer-encoding", "sec-websocket-version", "sec-websocket-key",
+        "sec-websocket-protocol", "sec-websocket-extensions",
+    ]
+
+    private static func hostHeader(_ request: WebSocketRequest) throws(WebSocketError) -> String {
+        let host = request.hostWithoutBrackets
+        guard !host.isEmpty, host.utf8.allSatisfy({ $0.isVisibleASCII && $0 != UInt8(ascii: "/") }) else {
+            throw WebSocketError(.invalidHost, "'\(request.host)' is no host name or IP address")
+        }
+        let name = HostName.withBrackets(host)
+        return request.port == (request.useTLS ? 443 : 80) ? name : "\(name):\(request.port)"
+    }
+
+    private static func line(_ header: WebSocketRequest.Header) throws(WebSocketError) -> String {
+        let isValueValid = header.value.utf8.allSatisfy { ($0 >= 0x20 && $0 != 0x7F) || $0 == 0x09 }
+        guard isToken(header.name), isValueValid else {
+            // The value may be a secret.
+            throw WebSocketError(
+                .invalidOption,
+                "the header \(String(reflecting: header.name)) has a name or a value that HTTP cannot carry"
+            )
+        }
+        return "\(header.name): \(header.value)"
+    }
+
+    private static func isToken(_ text: String) -> Bool {
+        !text.isEmpty && text.utf8.allSatisfy { $0.isVisibleASCII && !separators.contains($0) }
+    }
+
+    private static let separators = Set(#"()<>@,;:\"/[]?={}"#.utf8)
+}
+
+extension UInt8 {
+    /// Whether it is a printable ASCII character other than the space.
+    fileprivate var isVisibleASCII: Bool { self > 0x20 && self < 0x7F }
+}

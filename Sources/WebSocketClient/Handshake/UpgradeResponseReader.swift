@@ -1,0 +1,146 @@
+package import NIOCore
+import NIOHTTP1
+import NIOWebSocket
+import RealtimePrimitives
+
+/// Reads the answer to an ``UpgradeRequest``, however it is cut, and decides whether the connection is a WebSocket now.
+///
+/// It keeps at most 16 KiB. What comes after the answer stays in the buffer: those are WebSocket frames.
+package struct UpgradeResponseReader: Sendable {
+    private let request: UpgradeRequest
+    private var line = ByteBuffer()
+    private var readBytes = 0
+    private var status: Int?
+    private var headers = HTTPHeaders()
+    /// The subprotocol that the server chose. It is known once the answer is complete.
+    package private(set) var subprotocol: String?
+
+    private static let maximumSize = 16_384
+
+    package init(_ request: UpgradeRequest) {
+        self.request = request
+    }
+
+    /// The request that is being answered, as it goes over the wire.
+    package var requestText: String { request.text }
+
+    /// Takes from the buffer what belongs to the answer; true once the answer is complete and right.
+    ///
+    /// An answer that is not the one wanted is refused as soon as that can be told.
+    package mutating func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
+        while bytes.readableBytes > 0 {
+            let rest = bytes.readableBytesView
+            let lineEnd = rest.firstIndex(of: UInt8(ascii: "\n"))
+            let length = lineEnd.map { rest.distance(from: rest.startIndex, to: $0) + 1 } ?? rest.count
+            let fittingLength = min(length, Self.maximumSize - readBytes)
+            readBytes += fittingLength
+            if let part = bytes.readSlice(length: fittingLength) { line.writeImmutableBuffer(part) }
+            if status == nil, !"HTTP/1.".utf8.elementsEqual(line.readableBytesView.prefix(7)) {
+                // A server of another protocol may never end the line, so a wrong beginning is enough.
+                guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
+                    let isTLS = line.readableBytesView.first.map(Self.beginsTLS) ?? false
+                    throw Self.malformed(isTLS ? "it is TLS, which the client does not use (useTLS)" : "it is not HTTP")
+                }
+            }
+            // Afterwards, or what is wrong with it would depend on how it is cut.
+            guard fittingLength == length else {
+                throw Self.malformed("its header is larger than \(Self.maximumSize) bytes")
+            }
+            if lineEnd != nil, try endLine() { return true }
+        }
+        return false
+    }
+
+    /// The content types of TLS records that a server may begin with: alert and handshake (RFC 8446, 5.1). They are
+    /// control characters in text.
+    private static func beginsTLS(_ byte: UInt8) -> Bool { byte == 21 || byte == 22 }
+
+    /// True where that was the answer's last line.
+    private mutating func endLine() throws(WebSocketError) -> Bool {
+        var text = String(buffer: line)
+        line.clear()
+        text.removeLast()
+        // "\r\n" is one character, and so has gone with the line feed.
+        guard let status else {
+            self.status = try Self.status(text)
+            return false
+        }
+        guard text.isEmpty else {
+            try addHeader(text)
+            return false
+        }
+        if status == 101 {
+            try check()
+            return true
+        }
+        // Answers like 100 and 103 only precede the real one.
+        self.status = nil
+        headers = HTTPHeaders()
+        return false
+    }
+
+    private static func status(_ line: String) throws(WebSocketError) -> Int {
+        let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
+        guard parts.count >= 2, parts[0].utf8.count == 8, parts[1].utf8.count == 3, let status = Int(parts[1]),
+            (100...999).contains(status)
+        else { throw malformed("it does not start with an HTTP status") }
+        guard status / 100 == 1 else {
+            // Cut once more, for escapes are longer than what they stand for.
+            let reason =
+                parts.count > 2
+                ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""
+            throw WebSocketError(
+                .upgradeFailed,
+                "the server answered the WebSocket upgrade with HTTP status \(status)\(reason)",
+                httpStatus: status
+            )
+        }
+        return status
+    }
+
+    private mutating func addHeader(_ line: String) throws(WebSocketError) {
+        guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
+            throw Self.malformed("it has a header line without a name")
+        }
+        let name = line[..<colon]
+        guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
+            throw Self.malformed("it has a header name with spaces")
+        }
+        let value = line[line.utf8.index(after: colon)...]
+        headers.add(name: String(name), value: value.trimmingHTTPWhitespace)
+    }
+
+    private mutating func check() throws(WebSocketError) {
+        guard headers[canonicalForm: "upgrade"].contains(where: { $0.lowercased() == "websocket" }),
+            headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" })
+        else { throw Self.malformed("it does not upgrade to WebSocket, in spite of its HTTP status 101") }
+        let upgrader = NIOWebSocketClientUpgrader(requestKey: request.key) { channel, _ in
+            channel.eventLoop.makeSucceededVoidFuture()
+        }
+        let head = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
+        guard upgrader.shouldAllowUpgrade(upgradeResponse: head) else {
+            throw Self.malformed("its Sec-WebSocket-Accept does not belong to the request (HTTP status 101)")
+        }
+        guard headers[canonicalForm: "sec-websocket-extensions"].allSatisfy(\.isEmpty) else {
+            throw Self.malformed("it uses an extension that was not offered (HTTP status 101)")
+        }
+        let chosen = headers["sec-websocket-protocol"]
+        guard chosen.count < 2, chosen.allSatisfy(request.subprotocols.contains) else {
+            throw Self.malformed("it chose a subprotocol that was not offered (HTTP status 101)")
+        }
+        subprotocol = chosen.first
+    }
+
+    private static func malformed(_ what: String) -> WebSocketError {
+        WebSocketError(.upgradeFailed, "the server's answer to the WebSocket upgrade was refused: \(what)")
+    }
+}
+
+extension Substring {
+    fileprivate var trimmingHTTPWhitespace: String {
+        var text = self
+        while text.first == " " || text.first == "\t" { text.removeFirst() }
+        while text.last == " " || text.last == "\t" { text.removeLast() }
+        return String(text)
+    }
+}

@@ -1,0 +1,141 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// The messages that a WebSocket receives, in order.
+///
+/// The sequence keeps its WebSocket connected: you can iterate it without keeping the WebSocket itself. Each message goes to
+/// one iterator. If messages arrive faster than you take them, the client stops reading from the socket, so the server has
+/// to wait. Nothing is dropped.
+///
+/// The sequence ends when the connection is closed by a closing handshake, whatever its code, and when the task that iterates
+/// is cancelled. It throws if the connection is lost, or if the server breaks the rules of the protocol.
+public struct WebSocketMessages: AsyncSequence, Sendable {
+    /// The elements are messages.
+    public typealias Element = WebSocketMessage
+    /// The sequence throws errors of the client.
+    public typealias Failure = WebSocketError
+
+    let buffer: MessageBuffer
+    /// Whatever has to live as long as somebody iterates.
+    let owner: any Sendable
+
+    /// Creates an iterator.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(buffer: buffer, owner: owner) }
+
+    /// Returns one message after the other.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let buffer: MessageBuffer
+        fileprivate let owner: any Sendable
+
+        /// Returns the next message, or `nil` at the end and if the task is cancelled.
+        public mutating func next() async throws(WebSocketError) -> WebSocketMessage? { try await buffer.next().get() }
+
+        /// Returns the next message, or `nil` at the end and if the task is cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws(WebSocketError)
+            -> WebSocketMessage?
+        { try await buffer.next().get() }
+    }
+}
+
+/// Messages that have arrived and that nobody has taken yet.
+///
+/// The connection is paused while more than the limit waits, so the buffer exceeds it by at most what one read brings and one
+/// message.
+final class MessageBuffer: Sendable {
+    typealias Next = Result<WebSocketMessage?, WebSocketError>
+
+    private struct State {
+        var messages = CircularBuffer<WebSocketMessage>()
+        var size = 0
+        var waiting: [(id: UInt64, continuation: CheckedContinuation<Next, Never>)] = []
+        var serial: UInt64 = 0
+        var isPaused = false
+        var end: Result<Void, WebSocketError>?
+
+        mutating func takeFirst() -> WebSocketMessage? {
+            guard let message = messages.popFirst() else { return nil }
+            size -= message.size
+            return message
+        }
+    }
+
+    private let limit: Int
+    /// Messages of no size take memory too.
+    private let maximumCount = 4_096
+    private let setReading: @Sendable (Bool) -> Void
+    private let state = NIOLockedValueBox(State())
+
+    /// - Parameters:
+    ///   - limit: In bytes.
+    ///   - setReading: Stops and starts reading. It is called on any thread.
+    init(limit: Int, setReading: @escaping @Sendable (Bool) -> Void) {
+        self.limit = max(limit, 1)
+        self.setReading = setReading
+    }
+
+    /// Whether reading was stopped, and has not been started again.
+    var isPaused: Bool { state.withLockedValue { $0.isPaused } }
+
+    func append(_ message: WebSocketMessage) {
+        let (waiting, mustPause): (CheckedContinuation<Next, Never>?, Bool) = state.withLockedValue { state in
+            guard state.end == nil else { return (nil, false) }
+            if !state.waiting.isEmpty { return (state.waiting.removeFirst().continuation, false) }
+            state.messages.append(message)
+            state.size += message.size
+            guard !state.isPaused, state.size > limit || state.messages.count > maximumCount else {
+                return (nil, false)
+            }
+            state.isPaused = true
+            return (nil, true)
+        }
+        waiting?.resume(returning: .success(message))
+        if mustPause { setReading(false) }
+    }
+
+    /// Ends the sequence after the messages that wait.
+    func finish(_ end: Result<Void, WebSocketError>) {
+        let waiting: [CheckedContinuation<Next, Never>] = state.withLockedValue { state in
+            guard state.end == nil else { return [] }
+            // An error is given once: to the first that waits, or to the next one that asks.
+            state.end = state.waiting.isEmpty ? end : .success(())
+            defer { state.waiting = [] }
+            return state.waiting.map(\.continuation)
+        }
+        waiting.first?.resume(returning: end.map { nil })
+        for continuation in waiting.dropFirst() { continuation.resume(returning: .success(nil)) }
+    }
+
+    func next() async -> Next {
+        let id = state.withLockedValue { state in
+            state.serial += 1
+            return state.serial
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let (result, mustRead): (Next?, Bool) = state.withLockedValue { state in
+                    if let message = state.takeFirst() {
+                        let mustRead =
+                            state.isPaused && state.size <= limit / 2 && state.messages.count <= maximumCount / 2
+                        if mustRead { state.isPaused = false }
+                        return (.success(message), mustRead)
+                    }
+                    if let end = state.end {
+                        state.end = .success(())
+                        return (end.map { nil }, false)
+                    }
+                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    if Task.isCancelled { return (.success(nil), false) }
+                    state.waiting.append((id, continuation))
+                    return (nil, false)
+                }
+                if let result { continuation.resume(returning: result) }
+                if mustRead { setReading(true) }
+            }
+        } onCancel: {
+            let waiting = state.withLockedValue { state in
+                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0).continuation }
+            }
+            waiting?.resume(returning: .success(nil))
+        }
+    }
+}

@@ -1,0 +1,266 @@
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+
+/// Carries out what the ``ReconnectingStateMachine`` decides, on one event loop.
+final class ReconnectingSession: Sendable {
+    typealias Machine = ReconnectingStateMachine
+    typealias Open =
+        @Sendable (
+            WebSocketRequest, any EventLoop, @escaping @Sendable (WebSocketEvent) -> Void
+        ) -> WebSocketConnection
+
+    private struct LoopState {
+        var machine: Machine
+        var connection: (attempt: Machine.Attempt, WebSocketConnection)?
+        var timers: [Machine.TimerID: Scheduled<Void>] = [:]
+        var sends: [Machine.SendID: EventLoopPromise<Void>] = [:]
+        var request: Task<Void, Never>?
+        var isStepping = false
+    }
+
+    private struct Shared {
+        var state = ReconnectingWebSocket.State.idle
+        var observers: [UInt64: AsyncStream<ReconnectingWebSocket.State>.Continuation] = [:]
+        var serial: UInt64 = 0
+    }
+
+    let buffer: MessageBuffer
+    private let options: ReconnectingWebSocket.Options
+    private let eventLoop: any EventLoop
+    private let makeRequest: @Sendable () async throws -> WebSocketRequest
+    private let open: Open
+    private let loopState: NIOLoopBoundBox<LoopState>
+    private let shared = NIOLockedValueBox(Shared())
+    /// What the buffer pauses.
+    private let current: NIOLockedValueBox<WebSocketConnection?>
+
+    init(
+        _ options: ReconnectingWebSocket.Options,
+        on eventLoop: any EventLoop,
+        request: @escaping @Sendable () async throws -> WebSocketRequest,
+        _ open: @escaping Open
+    ) {
+        self.options = options
+        self.eventLoop = eventLoop
+        self.open = open
+        makeRequest = request
+        let machine = Machine(
+            .init(
+                connectTimeout: options.connection.connectTimeout,
+                heartbeat: options.heartbeat,
+                backOffReset: options.backOffReset,
+                maximumQueuedMessages: options.maximumQueuedMessages,
+                maximumQueuedBytes: options.maximumQueuedBytes
+            )
+        )
+        loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
+        let current = NIOLockedValueBox<WebSocketConnection?>(nil)
+        self.current = current
+        buffer = MessageBuffer(limit: options.connection.receiveBufferSize) { isReading in
+            eventLoop.execute { current.withLockedValue { $0 }?.setReading(isReading) }
+        }
+    }
+
+    // MARK: Calls, on any thread
+
+    var state: ReconnectingWebSocket.State { shared.withLockedValue { $0.state } }
+
+    func connect() { step { $0.connect(now: $1) } }
+
+    func close(code: WebSocketCloseCode, reason: String) {
+        step { machine, _ in machine.close(code: code, reason: reason) }
+    }
+
+    /// The app has released the WebSocket.
+    func release() { close(code: .goingAway, reason: "") }
+
+    func send(_ message: WebSocketMessage) async throws {
+        let id = shared.withLockedValue { shared in
+            shared.serial += 1
+            return shared.serial
+        }
+        let written = eventLoop.makePromise(of: Void.self)
+        try await withTaskCancellationHandler {
+            eventLoop.execute { [self] in
+                loopState.value.sends[id] = written
+                step { machine, _ in machine.send(message, id) }
+            }
+            // A cancellation before the step found nothing to cancel.
+            if Task.isCancelled { cancelSend(id) }
+            try await written.futureResult.get()
+        } onCancel: {
+            cancelSend(id)
+        }
+    }
+
+    private func cancelSend(_ id: Machine.SendID) {
+        eventLoop.execute { [self] in
+            guard loopState.value.machine.cancelSend(id) else { return }
+            loopState.value.sends.removeValue(forKey: id)?.fail(CancellationError())
+        }
+    }
+
+    func states() -> AsyncStream<ReconnectingWebSocket.State> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: ReconnectingWebSocket.State.self,
+            bufferingPolicy: .bufferingNewest(256)
+        )
+        let id = shared.withLockedValue { shared in
+            shared.serial += 1
+            continuation.yield(shared.state)
+            if case .closed = shared.state {
+                continuation.finish()
+            } else {
+                shared.observers[shared.serial] = continuation
+            }
+            return shared.serial
+        }
+        continuation.onTermination = { [shared] _ in
+            shared.withLockedValue { _ = $0.observers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    // MARK: The event loop
+
+    /// The loop's time stands still while the machine is suspended, as its timers do.
+    private var now: Duration { .nanoseconds(Int64(clamping: eventLoop.now.uptimeNanoseconds)) }
+
+    /// Makes an input and carries out the actions: in place on the event loop, so that an event is dealt with before the next
+    /// one, unless the input comes from an action that is being carried out.
+    private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
+        guard eventLoop.inEventLoop, !loopState.value.isStepping else {
+            return eventLoop.execute { [self] in step(input) }
+        }
+        loopState.value.isStepping = true
+        for action in input(&loopState.value.machine, now) { run(action) }
+        loopState.value.isStepping = false
+    }
+
+    private func run(_ action: Machine.Action) {
+        switch action {
+        case .makeRequest(let attempt):
+            loopState.value.request = Task { [self] in
+                let result: Result<WebSocketRequest, any Error>
+                do { result = .success(try await makeRequest()) } catch { result = .failure(error) }
+                step { $0.requested(attempt, result.mapError { WebSocketError(requesting: $0) }, now: $1) }
+            }
+        case .open(let attempt, let request):
+            loopState.value.request = nil
+            debug("Connecting", ["websocket.host": "\(request.host)", "websocket.attempt": "\(attempt)"])
+            let connection = open(request, eventLoop) { [self] event in received(event, attempt) }
+            loopState.value.connection = (attempt, connection)
+            current.withLockedValue { $0 = connection }
+        case .close(let attempt, let code, let reason):
+            guard let connection = connection(attempt) else { return }
+            connection.setReading(true)
+            connection.close(code: code, reason: reason)
+        case .abort(let attempt):
+            connection(attempt)?.abort()
+            forgetConnection()
+        case .write(let attempt, let id, let message):
+            write(message, id, on: connection(attempt))
+        case .sendHeartbeat(let attempt):
+            guard let connection = connection(attempt) else { return }
+            if case .text(let text, _, _) = options.heartbeat {
+                connection.send(text, promise: nil)
+            } else {
+                connection.sendPing()
+            }
+            connection.flush()
+        case .fail(let id, let error):
+            loopState.value.sends.removeValue(forKey: id)?.fail(error)
+        case .askRetryPolicy(let attempt, let retryCount, let elapsed, let reason):
+            let delay = options.retryPolicy.delay(
+                for: RetryContext(
+                    retryCount: retryCount,
+                    elapsed: elapsed,
+                    reason: reason,
+                    closeCode: reason.closeCode?.rawValue,
+                    random: .random(in: 0..<1)
+                )
+            )
+            step { machine, _ in machine.retryDecided(attempt, delay: delay, reason: reason) }
+        case .schedule(let timer, let delay):
+            loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
+                loopState.value.timers[timer] = nil
+                let isPaused = buffer.isPaused
+                step { $0.timerFired(timer, isPaused: isPaused, now: $1) }
+            }
+        case .cancel(let timer):
+            loopState.value.timers.removeValue(forKey: timer)?.cancel()
+        case .publish(let state):
+            publish(state)
+        }
+    }
+
+    private func received(_ event: WebSocketEvent, _ attempt: Machine.Attempt) {
+        switch event {
+        case .opened:
+            // The buffer may still be full of the last connection's messages.
+            if buffer.isPaused { connection(attempt)?.setReading(false) }
+            step { $0.opened(attempt, now: $1) }
+        case .text(let bytes): deliver(.text(String(buffer: bytes)), attempt)
+        case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)), attempt)
+        case .pong, .activity, .readComplete:
+            loopState.value.machine.activity(attempt, now: now)
+        case .closed(let closure):
+            if connection(attempt) != nil { forgetConnection() }
+            step { $0.closed(attempt, closure, now: $1) }
+        }
+    }
+
+    private func deliver(_ message: WebSocketMessage, _ attempt: Machine.Attempt) {
+        // What comes after the app has closed it is not wanted, and must not fill the memory.
+        if case .closing = state { return }
+        buffer.append(message)
+    }
+
+    private func write(_ message: WebSocketMessage, _ id: Machine.SendID, on connection: WebSocketConnection?) {
+        guard let promise = loopState.value.sends.removeValue(forKey: id) else { return }
+        guard let connection else {
+            return promise.fail(WebSocketError(.connectionClosed, "the connection is not open"))
+        }
+        connection.send(message, promise: promise)
+        connection.flush()
+    }
+
+    private func connection(_ attempt: Machine.Attempt) -> WebSocketConnection? {
+        guard let connection = loopState.value.connection, connection.attempt == attempt else { return nil }
+        return connection.1
+    }
+
+    private func forgetConnection() {
+        loopState.value.connection = nil
+        current.withLockedValue { $0 = nil }
+    }
+
+    private func publish(_ state: ReconnectingWebSocket.State) {
+        let observers = shared.withLockedValue { shared in
+            shared.state = state
+            return Array(shared.observers.values)
+        }
+        debug("State", ["websocket.state": "\(state)"])
+        for observer in observers { observer.yield(state) }
+        guard case .closed(let closure) = state else { return }
+        loopState.value.request?.cancel()
+        loopState.value.request = nil
+        buffer.finish(closure.error.map { .failure($0) } ?? .success(()))
+        for observer in observers { observer.finish() }
+    }
+
+    private func debug(_ message: Logger.Message, _ metadata: @autoclosure () -> Logger.Metadata) {
+        options.logger.debug(message, metadata: metadata())
+    }
+}
+
+extension WebSocketError {
+    /// For a request that the app did not give.
+    fileprivate init(requesting error: any Error) {
+        self =
+            error as? WebSocketError
+            ?? WebSocketError(.requestFailed, "the app gave no request to connect with", cause: error)
+    }
+}

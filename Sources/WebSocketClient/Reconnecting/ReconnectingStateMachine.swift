@@ -1,0 +1,287 @@
+import RealtimePrimitives
+
+/// Decides what a ``ReconnectingWebSocket`` does: inputs are methods, and each returns the actions to carry out.
+///
+/// It has no clock, socket or task. Whatever ends with a connection is part of the state ``Phase/open(_:)``.
+struct ReconnectingStateMachine: Sendable {
+    /// Each attempt to connect has an id. What comes with another id is about an earlier attempt, and is ignored.
+    typealias Attempt = Int
+    typealias SendID = UInt64
+
+    struct TimerID: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
+            /// The attempt to connect has taken too long.
+            case attempt
+            /// The wait before the next attempt is over.
+            case retry
+            /// Nothing may have come for the heartbeat's interval.
+            case heartbeat
+            /// The server may not have answered the heartbeat.
+            case answer
+        }
+
+        var kind: Kind
+        var serial: Int
+    }
+
+    enum Action: Equatable, Sendable {
+        /// Ask the app for the request, and answer with ``requested(_:_:now:)``.
+        case makeRequest(Attempt)
+        case open(Attempt, WebSocketRequest)
+        /// Start the closing handshake.
+        case close(Attempt, WebSocketCloseCode, reason: String)
+        /// End the connection at once. Nothing is heard of it again.
+        case abort(Attempt)
+        /// Write a message, and tell the waiting call whether it was written.
+        case write(Attempt, SendID, WebSocketMessage)
+        case sendHeartbeat(Attempt)
+        /// End a waiting call of `send`.
+        case fail(SendID, WebSocketError)
+        /// Ask the retry policy, and answer with ``retryDecided(_:delay:reason:)``.
+        case askRetryPolicy(Attempt, retryCount: Int, elapsed: Duration, reason: WebSocketError)
+        case schedule(TimerID, after: Duration)
+        case cancel(TimerID)
+        case publish(ReconnectingWebSocket.State)
+    }
+
+    struct Configuration: Sendable {
+        var connectTimeout: Duration
+        var heartbeat: ReconnectingWebSocket.Heartbeat
+        var backOffReset: Duration
+        var maximumQueuedMessages: Int
+        var maximumQueuedBytes: Int
+    }
+
+    private enum Phase: Sendable {
+        case idle
+        /// The app is asked for the request.
+        case preparing(Attempt)
+        case connecting(Attempt, timer: TimerID)
+        case open(Session)
+        /// The retry policy is asked.
+        case asking(Attempt)
+        case waiting(timer: TimerID)
+        case closing(Attempt)
+        case closed(WebSocketClosure)
+    }
+
+    private struct Session: Sendable {
+        var attempt: Attempt
+        var since: Duration
+        var lastActivity: Duration
+        /// The heartbeat's timer, or that of its answer; `nil` without a heartbeat.
+        var timer: TimerID?
+    }
+
+    private let configuration: Configuration
+    private var phase = Phase.idle
+    private var attempts: Attempt = 0
+    private var timers = 0
+    /// Attempts that failed since a connection last held.
+    private var retryCount = 0
+    /// When the connection was lost; `nil` while there is one, and before the first attempt.
+    private var outage: Duration?
+    private var queue: [(id: SendID, message: WebSocketMessage)] = []
+    private var queuedBytes = 0
+
+    init(_ configuration: Configuration) { self.configuration = configuration }
+
+    // MARK: Calls of the app
+
+    mutating func connect(now: Duration) -> [Action] {
+        guard case .idle = phase else { return [] }
+        outage = now
+        return beginAttempt()
+    }
+
+    mutating func close(code: WebSocketCloseCode, reason: String) -> [Action] {
+        let closure = WebSocketClosure(code: nil)
+        switch phase {
+        case .idle, .preparing, .asking: return end(closure)
+        case .connecting(let attempt, let timer): return [.cancel(timer), .abort(attempt)] + end(closure)
+        case .waiting(let timer): return [.cancel(timer)] + end(closure)
+        case .open(let session):
+            phase = .closing(session.attempt)
+            return cancelTimer(of: session) + [.publish(.closing), .close(session.attempt, code, reason: reason)]
+        case .closing, .closed: return []
+        }
+    }
+
+    mutating func send(_ message: WebSocketMessage, _ id: SendID) -> [Action] {
+        switch phase {
+        case .open(let session): return [.write(session.attempt, id, message)]
+        case .closing, .closed:
+            return [.fail(id, WebSocketError(.connectionClosed, "the WebSocket is closed"))]
+        case .idle, .preparing, .connecting, .asking, .waiting:
+            guard queue.count < configuration.maximumQueuedMessages,
+                queuedBytes + message.size <= configuration.maximumQueuedBytes
+            else {
+                let error = WebSocketError(
+                    .sendQueueFull,
+                    "\(queue.count) messages of \(queuedBytes) bytes already wait for the connection"
+                )
+                return [.fail(id, error)]
+            }
+            queue.append((id, message))
+            queuedBytes += message.size
+            return []
+        }
+    }
+
+    /// The call that waits was cancelled. Returns whether the message was still in the queue.
+    mutating func cancelSend(_ id: SendID) -> Bool {
+        guard let index = queue.firstIndex(where: { $0.id == id }) else { return false }
+        queuedBytes -= queue.remove(at: index).message.size
+        return true
+    }
+
+    // MARK: Answers and events
+
+    mutating func requested(
+        _ attempt: Attempt,
+        _ result: Result<WebSocketRequest, WebSocketError>,
+        now: Duration
+    ) -> [Action] {
+        guard case .preparing(attempt) = phase else { return [] }
+        switch result {
+        case .success(let request):
+            let timer = makeTimer(.attempt)
+            phase = .connecting(attempt, timer: timer)
+            return [.schedule(timer, after: configuration.connectTimeout), .open(attempt, request)]
+        case .failure(let error):
+            return lost(WebSocketClosure(code: nil, error: error), now: now)
+        }
+    }
+
+    mutating func opened(_ attempt: Attempt, now: Duration) -> [Action] {
+        guard case .connecting(attempt, let timer) = phase else { return [] }
+        var session = Session(attempt: attempt, since: now, lastActivity: now)
+        var actions: [Action] = [.cancel(timer)]
+        if let interval = configuration.heartbeat.interval {
+            let timer = makeTimer(.heartbeat)
+            session.timer = timer
+            actions.append(.schedule(timer, after: interval))
+        }
+        outage = nil
+        phase = .open(session)
+        actions.append(.publish(.open))
+        actions += queue.map { .write(attempt, $0.id, $0.message) }
+        queue = []
+        queuedBytes = 0
+        return actions
+    }
+
+    /// Something came from the server.
+    mutating func activity(_ attempt: Attempt, now: Duration) {
+        guard case .open(var session) = phase, session.attempt == attempt else { return }
+        session.lastActivity = now
+        phase = .open(session)
+    }
+
+    mutating func closed(_ attempt: Attempt, _ closure: WebSocketClosure, now: Duration) -> [Action] {
+        switch phase {
+        case .connecting(attempt, let timer): return [.cancel(timer)] + lost(closure, now: now)
+        case .open(let session) where session.attempt == attempt:
+            return cancelTimer(of: session) + lost(closure, heldFor: now - session.since, now: now)
+        case .closing(attempt): return end(closure)
+        case .idle, .preparing, .connecting, .open, .asking, .waiting, .closing, .closed: return []
+        }
+    }
+
+    mutating func retryDecided(_ attempt: Attempt, delay: Duration?, reason: WebSocketError) -> [Action] {
+        guard case .asking(attempt) = phase else { return [] }
+        guard let delay else { return end(WebSocketClosure(code: reason.closeCode, error: reason)) }
+        retryCount += 1
+        let timer = makeTimer(.retry)
+        phase = .waiting(timer: timer)
+        return [
+            .publish(.waiting(attempt: attempts + 1, delay: max(delay, .zero), reason: reason)),
+            .schedule(timer, after: max(delay, .zero)),
+        ]
+    }
+
+    /// - Parameter isPaused: Whether the app takes messages too slowly, so that nothing is read from the socket. An answer
+    ///   cannot be seen then.
+    mutating func timerFired(_ timer: TimerID, isPaused: Bool, now: Duration) -> [Action] {
+        switch phase {
+        case .connecting(let attempt, timer):
+            let timeout = configuration.connectTimeout
+            let error = WebSocketError(.connectionTimedOut, "no connection within \(timeout)")
+            return [.abort(attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
+        case .waiting(timer): return beginAttempt()
+        case .open(let session) where session.timer == timer:
+            return heartbeat(session, timer.kind, isPaused: isPaused, now: now)
+        case .idle, .preparing, .connecting, .open, .asking, .waiting, .closing, .closed: return []
+        }
+    }
+
+    // MARK: Transitions
+
+    private mutating func beginAttempt() -> [Action] {
+        attempts += 1
+        phase = .preparing(attempts)
+        return [.publish(.connecting(attempt: attempts)), .makeRequest(attempts)]
+    }
+
+    private mutating func heartbeat(
+        _ session: Session,
+        _ kind: TimerID.Kind,
+        isPaused: Bool,
+        now: Duration
+    ) -> [Action] {
+        guard let interval = configuration.heartbeat.interval else { return [] }
+        var session = session
+        let silence = isPaused ? .zero : now - session.lastActivity
+        let timeout = configuration.heartbeat.timeout
+        // An answer that came during the last interval counts, whatever it answers.
+        if kind == .answer, silence >= timeout {
+            let error = WebSocketError(.pongTimedOut, "the server did not answer within \(timeout)")
+            return [.abort(session.attempt)]
+                + lost(WebSocketClosure(code: nil, error: error), heldFor: now - session.since, now: now)
+        }
+        let isDue = kind == .heartbeat && silence >= interval
+        let timer = makeTimer(isDue ? .answer : .heartbeat)
+        session.timer = timer
+        phase = .open(session)
+        return isDue
+            ? [.schedule(timer, after: timeout), .sendHeartbeat(session.attempt)]
+            : [.schedule(timer, after: max(interval - silence, .zero))]
+    }
+
+    private mutating func lost(_ closure: WebSocketClosure, heldFor time: Duration? = nil, now: Duration) -> [Action] {
+        let since = outage ?? now
+        outage = since
+        if let time, time >= configuration.backOffReset { retryCount = 0 }
+        phase = .asking(attempts)
+        return [
+            .askRetryPolicy(attempts, retryCount: retryCount, elapsed: now - since, reason: WebSocketError(closure))
+        ]
+    }
+
+    private mutating func end(_ closure: WebSocketClosure) -> [Action] {
+        phase = .closed(closure)
+        let error = closure.error ?? WebSocketError(.connectionClosed, "the WebSocket is closed")
+        defer { (queue, queuedBytes) = ([], 0) }
+        return queue.map { .fail($0.id, error) } + [.publish(.closed(closure))]
+    }
+
+    private mutating func makeTimer(_ kind: TimerID.Kind) -> TimerID {
+        timers += 1
+        return TimerID(kind: kind, serial: timers)
+    }
+
+    private func cancelTimer(of session: Session) -> [Action] { session.timer.map { [.cancel($0)] } ?? [] }
+}
+
+extension WebSocketError {
+    /// For a connection that ended.
+    init(_ closure: WebSocketClosure) {
+        if let error = closure.error {
+            self = error
+        } else {
+            let code = closure.code.map { ": code \($0)" } ?? ""
+            let reason = closure.reason.isEmpty ? "" : " \(closure.reason.quoted)"
+            self.init(.connectionClosed, "the connection was closed\(code)\(reason)", closeCode: closure.code)
+        }
+    }
+}

@@ -1,0 +1,17 @@
+/// How a WebSocket connection ended.
+public struct WebSocketClosure: Hashable, Sendable {
+    /// The code of the server's close frame, ``WebSocketCloseCode/noStatusReceived`` if that frame has no code; `nil` if
+    /// the server sent no close frame.
+    public var code: WebSocketCloseCode?
+    /// The reason in the server's close frame. It may be empty.
+    public var reason: String
+    /// What went wrong; `nil` if the connection ended with a closing handshake.
+    public var error: WebSocketError?
+
+    /// Creates a closure.
+    public init(code: WebSocketCloseCode?, reason: String = "", error: WebSocketError? = nil) {
+        self.code = code
+        self.reason = reason
+        self.error = error
+    }
+}

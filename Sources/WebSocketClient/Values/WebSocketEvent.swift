@@ -1,0 +1,19 @@
+package import NIOCore
+
+/// What happens on a connection. The connector reports it on the connection's event loop.
+package enum WebSocketEvent: Sendable {
+    /// The upgrade succeeded. The subprotocol is the one that the server chose.
+    case opened(subprotocol: String?)
+    /// A whole text message, unmasked, its fragments joined, valid UTF-8.
+    case text(ByteBuffer)
+    /// A whole binary message, its fragments joined.
+    case binary(ByteBuffer)
+    /// The server's answer to a ping.
+    case pong(ByteBuffer)
+    /// A ping of the server (already answered), or a part of a longer message: the server is alive.
+    case activity
+    /// All that one read of the socket brought has been reported.
+    case readComplete
+    /// The end. It is reported as soon as the outcome is known, while the connector finishes the closing handshake.
+    case closed(WebSocketClosure)
+}

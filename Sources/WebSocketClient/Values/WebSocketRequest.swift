@@ -1,0 +1,105 @@
+import Foundation
+import RealtimeNetworking
+import RealtimePrimitives
+
+/// The server to connect to, and what the upgrade request contains.
+public struct WebSocketRequest: Hashable, Sendable {
+    /// A header field.
+    public struct Header: Hashable, Sendable {
+        /// The field's name.
+        public var name: String
+        /// The field's value.
+        public var value: String
+
+        /// Creates a header field.
+        public init(name: String, value: String) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// A host name or an IP address.
+    public var host: String
+    /// The port.
+    public var port: Int
+    /// Whether the connection is encrypted: `wss` rather than `ws`.
+    public var useTLS: Bool
+    /// The path with the query. It starts with a slash.
+    public var path: String
+    /// The subprotocols that the client offers, in order of preference. The server may choose none of them.
+    public var subprotocols: [String]
+    /// Additional header fields. They may be secret, so errors never contain the values.
+    public var headers: [Header]
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - host: A host name or an IP address.
+    ///   - port: The port. Default: 443 with TLS, 80 without.
+    ///   - useTLS: Whether the connection is encrypted. Default: true.
+    ///   - path: The path with the query. Default: `/`.
+    ///   - subprotocols: The subprotocols that the client offers. Default: none.
+    ///   - headers: Additional header fields. Default: none.
+    public init(
+        host: String,
+        port: Int? = nil,
+        useTLS: Bool = true,
+        path: String = "/",
+        subprotocols: [String] = [],
+        headers: [Header] = []
+    ) {
+        self.host = host
+        self.port = port ?? (useTLS ? 443 : 80)
+        self.useTLS = useTLS
+        self.path = path
+        self.subprotocols = subprotocols
+        self.headers = headers
+    }
+
+    /// Creates a request from a URL, for example `wss://example.com/chat?room=1`.
+    ///
+    /// The fragment of the URL is not sent. A user name and a password in it become an `Authorization` header.
+    ///
+    /// - Throws: An error of code ``WebSocketError/Code/invalidURL``. Its message does not contain the password.
+    public init(
+        url: String,
+        subprotocols: [String] = [],
+        headers: [Header] = []
+    ) throws(WebSocketError) {
+        let shown = Self.printable(url).quoted
+        guard let parts = URLComponents(string: url), let scheme = parts.scheme?.lowercased(),
+            let host = parts.host, !host.isEmpty
+        else {
+            throw WebSocketError(.invalidURL, "Invalid WebSocket URL \(shown): it needs a scheme and a host.")
+        }
+        guard let useTLS = ["ws": false, "wss": true, "http": false, "https": true][scheme] else {
+            throw WebSocketError(.invalidURL, "Invalid WebSocket URL \(shown): the scheme must be ws or wss.")
+        }
+        let path = parts.percentEncodedPath.isEmpty ? "/" : parts.percentEncodedPath
+        self.init(
+            host: HostName.withoutBrackets(host),
+            port: parts.port,
+            useTLS: useTLS,
+            path: path + (parts.percentEncodedQuery.map { "?\($0)" } ?? ""),
+            subprotocols: subprotocols,
+            headers: headers
+        )
+        if let user = parts.user, !headers.contains(where: { $0.name.lowercased() == "authorization" }) {
+            let credentials = Data("\(user):\(parts.password ?? "")".utf8).base64EncodedString()
+            self.headers.append(Header(name: "Authorization", value: "Basic \(credentials)"))
+        }
+    }
+
+    /// Without user name, password, query and fragment.
+    private static func printable(_ url: String) -> String {
+        var text = url.prefix { $0 != "?" && $0 != "#" }
+        if let at = text.lastIndex(of: "@") {
+            let start = text.range(of: "://")?.upperBound ?? text.startIndex
+            if start < at { text.removeSubrange(start...at) }
+        }
+        return String(text)
+    }
+
+    /// The host as a resolver takes it; an IPv6 address may have been written as in a URL.
+    package var hostWithoutBrackets: String { HostName.withoutBrackets(host) }
+}

@@ -1,0 +1,182 @@
+public import NIOCore
+public import NIOPosix
+
+/// A WebSocket connection (RFC 6455).
+///
+/// ```swift
+/// let webSocket = try await WebSocket.connect(to: "wss://example.com/chat")
+/// try await webSocket.send("Hello")
+/// for try await message in webSocket.messages {
+///     if case .text(let text) = message { print(text) }
+/// }
+/// ```
+/// The client answers pings, and closes the connection when the last reference to the WebSocket and to its
+/// ``messages`` is released. A connection that was lost stays lost: ``ReconnectingWebSocket`` makes new ones.
+public final class WebSocket: Sendable {
+    /// The subprotocol that the server chose, or `nil`.
+    public let subprotocol: String?
+
+    private let eventLoop: any EventLoop
+    private let inbox: WebSocketInbox
+
+    private init(_ inbox: WebSocketInbox, subprotocol: String?, eventLoop: any EventLoop) {
+        self.inbox = inbox
+        self.subprotocol = subprotocol
+        self.eventLoop = eventLoop
+    }
+
+    deinit {
+        eventLoop.execute { [inbox] in inbox.close(code: .goingAway, reason: "") }
+    }
+
+    // MARK: Connecting
+
+    /// Connects to a URL.
+    ///
+    /// - Parameters:
+    ///   - url: A `ws` or `wss` URL.
+    ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
+    ///   - headers: Additional header fields of the upgrade request. Default: none.
+    ///   - options: Timeouts, limits, TLS and proxy.
+    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Default: the process's shared group.
+    /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
+    public static func connect(
+        to url: String,
+        subprotocols: [String] = [],
+        headers: [WebSocketRequest.Header] = [],
+        options: WebSocketOptions = WebSocketOptions(),
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    ) async throws -> WebSocket {
+        let request = try WebSocketRequest(url: url, subprotocols: subprotocols, headers: headers)
+        return try await connect(to: request, options: options, eventLoopGroup: eventLoopGroup)
+    }
+
+    /// Connects to a server.
+    ///
+    /// - Parameters:
+    ///   - request: The server, and what the upgrade request contains.
+    ///   - options: Timeouts, limits, TLS and proxy.
+    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Default: the process's shared group.
+    /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
+    public static func connect(
+        to request: WebSocketRequest,
+        options: WebSocketOptions = WebSocketOptions(),
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    ) async throws -> WebSocket {
+        let connector = WebSocketConnector(options, proxies: ProxyRules(options.proxy))
+        let eventLoop = eventLoopGroup.next()
+        return try await connect(to: request.host, options: options, on: eventLoop) { receive in
+            connector.connect(to: request, on: eventLoop, receive: receive)
+        }
+    }
+
+    /// Does the same with a connection that the caller begins, for tests.
+    package static func connect(
+        to host: String,
+        options: WebSocketOptions,
+        on eventLoop: any EventLoop,
+        _ open: @escaping @Sendable (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
+    ) async throws -> WebSocket {
+        let opened = eventLoop.makePromise(of: String?.self)
+        // On the loop, so that no event comes before the inbox is complete.
+        let inbox = try await eventLoop.submit {
+            WebSocketInbox(limit: options.receiveBufferSize, on: eventLoop, opened: opened, open)
+        }.get()
+        let timeout = options.connectTimeout
+        let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {
+            inbox.giveUp(WebSocketError(.connectionTimedOut, "no connection to '\(host)' within \(timeout)"))
+        }
+        defer { timer.cancel() }
+        let subprotocol = try await withTaskCancellationHandler {
+            try await opened.futureResult.get()
+        } onCancel: {
+            eventLoop.execute { inbox.giveUp(CancellationError()) }
+        }
+        return WebSocket(inbox, subprotocol: subprotocol, eventLoop: eventLoop)
+    }
+
+    // MARK: Messages
+
+    /// The messages that the server sends. See ``WebSocketMessages``.
+    public var messages: WebSocketMessages { WebSocketMessages(buffer: inbox.buffer, owner: self) }
+
+    /// Sends a message, and returns when its bytes are handed to the operating system.
+    ///
+    /// Awaiting each send is all the back-pressure you need: the call takes as long as the server lets it. That it returns
+    /// does not mean that the server has received the message.
+    ///
+    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/connectionClosed`` if the connection is not open.
+    public func send(_ message: WebSocketMessage) async throws(WebSocketError) {
+        let written = eventLoop.makePromise(of: Void.self)
+        eventLoop.execute { [inbox] in
+            inbox.connection.send(message, promise: written)
+            inbox.connection.flush()
+        }
+        do {
+            try await written.futureResult.get()
+        } catch {
+            throw WebSocketError(sending: error)
+        }
+    }
+
+    /// Sends a text message. See ``send(_:)-(WebSocketMessage)``.
+    public func send(_ text: String) async throws(WebSocketError) { try await send(.text(text)) }
+
+    /// Sends a binary message. See ``send(_:)-(WebSocketMessage)``.
+    public func send(_ bytes: [UInt8]) async throws(WebSocketError) { try await send(.binary(bytes)) }
+
+    /// Sends a ping, and returns how long the server took to answer it.
+    ///
+    /// It has no time limit of its own: cancel the task that waits.
+    ///
+    /// - Throws: ``WebSocketError`` if the connection ends first, or `CancellationError` if the task is cancelled.
+    @discardableResult
+    public func ping() async throws -> Duration {
+        let start = ContinuousClock.now
+        let answered = eventLoop.makePromise(of: Void.self)
+        eventLoop.execute { [inbox] in inbox.sendPing(answered) }
+        try await withTaskCancellationHandler {
+            try await answered.futureResult.get()
+        } onCancel: {
+            answered.fail(CancellationError())
+        }
+        return ContinuousClock.now - start
+    }
+
+    /// Whether reading is stopped because too many messages wait.
+    package var isPaused: Bool { inbox.buffer.isPaused }
+
+    // MARK: Closing
+
+    /// How the connection ended; `nil` while it is open.
+    public var closure: WebSocketClosure? { inbox.closure }
+
+    /// Closes the connection, and returns how it ended.
+    ///
+    /// Messages that arrive after the call are discarded. If the server does not answer within
+    /// ``WebSocketOptions/closeTimeout``, the client ends the connection. If the connection has already ended, the call
+    /// returns at once.
+    ///
+    /// - Parameters:
+    ///   - code: 1000 to 1003, 1007 to 1014, or an application's own code from 3000 to 4999. Default: 1000.
+    ///   - reason: A text for the server. It is cut to 123 bytes. Default: none.
+    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. Nothing is sent then.
+    @discardableResult
+    public func close(
+        code: WebSocketCloseCode = .normalClosure,
+        reason: String = ""
+    ) async throws(WebSocketError) -> WebSocketClosure {
+        try code.check()
+        eventLoop.execute { [inbox] in inbox.close(code: code, reason: reason) }
+        return await inbox.closed()
+    }
+}
+
+extension WebSocketError {
+    /// For a message that was not written.
+    init(sending error: any Error) {
+        self =
+            error as? WebSocketError
+            ?? WebSocketError(.connectionClosed, "the connection is not open", cause: error)
+    }
+}

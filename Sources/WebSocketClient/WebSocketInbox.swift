@@ -1,0 +1,134 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// What one connection has brought, and who waits for it. Events come on the connection's event loop.
+final class WebSocketInbox: Sendable {
+    private enum Stage {
+        case connecting
+        case open
+        case closed(WebSocketClosure)
+    }
+
+    private struct State {
+        var stage = Stage.connecting
+        /// Whether the app has closed the connection: it wants no more messages.
+        var isClosing = false
+        var closing: [CheckedContinuation<WebSocketClosure, Never>] = []
+        /// By the payloads of the pings.
+        var pings: [UInt64: EventLoopPromise<Void>] = [:]
+        var pingCount: UInt64 = 0
+    }
+
+    let connection: WebSocketConnection
+    let buffer: MessageBuffer
+    private let eventLoop: any EventLoop
+    private let opened: EventLoopPromise<String?>
+    private let state = NIOLockedValueBox(State())
+
+    /// Opens a connection. Called on the event loop: its first event comes in another turn of the loop.
+    init(
+        limit: Int,
+        on eventLoop: any EventLoop,
+        opened: EventLoopPromise<String?>,
+        _ open: (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
+    ) {
+        self.eventLoop = eventLoop
+        self.opened = opened
+        // The connection reports to the inbox, and exists before it.
+        let receiver = NIOLockedValueBox<WebSocketInbox?>(nil)
+        let connection = open { event in receiver.withLockedValue { $0 }?.received(event, releasing: receiver) }
+        self.connection = connection
+        buffer = MessageBuffer(limit: limit) { isReading in
+            eventLoop.execute { connection.setReading(isReading) }
+        }
+        receiver.withLockedValue { $0 = self }
+    }
+
+    var closure: WebSocketClosure? {
+        state.withLockedValue { if case .closed(let closure) = $0.stage { closure } else { nil } }
+    }
+
+    // MARK: On the event loop
+
+    private func received(_ event: WebSocketEvent, releasing receiver: NIOLockedValueBox<WebSocketInbox?>) {
+        switch event {
+        case .opened(let subprotocol):
+            state.withLockedValue { $0.stage = .open }
+            opened.succeed(subprotocol)
+        case .text(let bytes): deliver(.text(String(buffer: bytes)))
+        case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)))
+        case .pong(var payload):
+            guard let number = payload.readInteger(as: UInt64.self) else { return }
+            state.withLockedValue { $0.pings.removeValue(forKey: number) }?.succeed()
+        case .activity, .readComplete: break
+        case .closed(let closure):
+            receiver.withLockedValue { $0 = nil }
+            ended(closure)
+        }
+    }
+
+    private func deliver(_ message: WebSocketMessage) {
+        if state.withLockedValue({ $0.isClosing }) { return }
+        buffer.append(message)
+    }
+
+    private func ended(_ closure: WebSocketClosure) {
+        let (closing, pings) = state.withLockedValue { state in
+            state.stage = .closed(closure)
+            defer { (state.closing, state.pings) = ([], [:]) }
+            return (state.closing, state.pings)
+        }
+        let error = WebSocketError(closure)
+        opened.fail(error)
+        for (_, promise) in pings { promise.fail(error) }
+        buffer.finish(closure.error.map { .failure($0) } ?? .success(()))
+        for continuation in closing { continuation.resume(returning: closure) }
+    }
+
+    /// Ends the attempt, if the connection is not open yet.
+    func giveUp(_ error: any Error) {
+        guard case .connecting = state.withLockedValue({ $0.stage }) else { return }
+        connection.abort()
+        opened.fail(error)
+        ended(WebSocketClosure(code: nil, error: error as? WebSocketError))
+    }
+
+    /// Starts the closing handshake. Its answer has to be read, so reading goes on, and what comes before it is discarded.
+    func close(code: WebSocketCloseCode, reason: String) {
+        state.withLockedValue { $0.isClosing = true }
+        connection.setReading(true)
+        connection.close(code: code, reason: reason)
+    }
+
+    func sendPing(_ promise: EventLoopPromise<Void>) {
+        let number: UInt64? = state.withLockedValue { state in
+            guard case .open = state.stage else { return nil }
+            state.pingCount += 1
+            state.pings[state.pingCount] = promise
+            return state.pingCount
+        }
+        guard let number else {
+            return promise.fail(WebSocketError(.connectionClosed, "the connection is not open"))
+        }
+        // A call that was cancelled must not leave its promise here.
+        promise.futureResult.whenComplete { [self] _ in
+            state.withLockedValue { _ = $0.pings.removeValue(forKey: number) }
+        }
+        connection.sendPing(ByteBuffer(integer: number))
+        connection.flush()
+    }
+
+    // MARK: On any thread
+
+    /// Waits for the end.
+    func closed() async -> WebSocketClosure {
+        await withCheckedContinuation { continuation in
+            let closure: WebSocketClosure? = state.withLockedValue { state in
+                if case .closed(let closure) = state.stage { return closure }
+                state.closing.append(continuation)
+                return nil
+            }
+            if let closure { continuation.resume(returning: closure) }
+        }
+    }
+}

@@ -1,0 +1,145 @@
+import NIOHTTP1
+import RealtimeHTTP
+import RealtimeNetworking
+import SocketTestSupport
+import Testing
+
+@Suite("HTTP requests", .timeLimit(.minutes(5)))
+struct AsyncHTTPRequesterTests {
+    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+
+    @Test("method, address, header fields and body arrive as they were given")
+    func request() async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(201, ["X-Kind": "test"], "{}")
+        } _: { server in
+            let response = try await requester.response(
+                to: .to(
+                    server.url + "/auth/%C3%A9?a=1&b=%20",
+                    method: "PUT",
+                    headers: ["X-One": "1", "x-two": "é", "X-One": "2"],
+                    body: "socket_id=1.1"
+                )
+            )
+            #expect(response.status == 201)
+            #expect(response.headers["x-kind"] == "test")
+            #expect(response.body == Array("{}".utf8))
+            #expect(!response.isCut)
+            let request = try #require(server.requests.first)
+            #expect(request.method == "PUT")
+            #expect(request.uri == "/auth/%C3%A9?a=1&b=%20")
+            #expect(request.headers["X-One"] == ["1", "2"])
+            #expect(request.headers["X-Two"] == ["é"])
+            #expect(request.headers["Content-Length"] == ["13"])
+            #expect(request.headers["Host"] == ["127.0.0.1:\(server.port)"])
+            #expect(request.body == "socket_id=1.1")
+        }
+    }
+
+    @Test("a GET has no body, and no length of one")
+    func get() async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200)
+        } _: { server in
+            let response = try await requester.response(to: .to(server.url, method: "GET", body: nil))
+            #expect(response == HTTPResponse(status: 200, headers: ["Content-Length": "0"]))
+            #expect(server.requests.first?.headers["Content-Length"] == [])
+        }
+    }
+
+    @Test("every status is an answer", arguments: [200, 204, 304, 400, 403, 404, 429, 500, 503, 599])
+    func status(status: Int) async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(status, ["Retry-After": "5"])
+        } _: { server in
+            let response = try await requester.response(to: .to(server.url))
+            #expect(response.status == status)
+            #expect(response.headers["Retry-After"] == "5")
+        }
+    }
+
+    @Test("an answer in chunks")
+    func chunks() async throws {
+        try await HTTPTestServer.serving { _ in
+            .chunks(["{", "\"a\":", "1}"])
+        } _: { server in
+            let response = try await requester.response(to: .to(server.url))
+            #expect(String(decoding: response.body, as: UTF8.self) == #"{"a":1}"#)
+        }
+    }
+
+    @Test("a body is cut at the limit, and no more of it is taken", arguments: [200, 403])
+    func tooLarge(status: Int) async throws {
+        try await HTTPTestServer.serving { _ in
+            .endless(status: status)
+        } _: { server in
+            let response = try await requester.response(to: .to(server.url, maximumResponseSize: 10_000))
+            #expect(response.status == status)
+            #expect(response.isCut)
+            #expect(response.body.count == 10_000)
+            await server.nextEnd()
+        }
+    }
+
+    @Test("a body of just the limit is not cut")
+    func justFitting() async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200, [:], "1234567890")
+        } _: { server in
+            let fitting = try await requester.response(to: .to(server.url, maximumResponseSize: 10))
+            #expect(fitting.body.count == 10)
+            #expect(!fitting.isCut)
+            let cut = try await requester.response(to: .to(server.url, maximumResponseSize: 9))
+            #expect(cut.body.count == 9)
+            #expect(cut.isCut)
+        }
+    }
+
+    @Test("many requests at once")
+    func many() async throws {
+        try await HTTPTestServer.serving {
+            .answer(200, [:], $0.body)
+        } _: { server in
+            try await withThrowingTaskGroup { group in
+                for number in 0..<100 {
+                    group.addTask {
+                        let response = try await requester.response(to: .to(server.url, body: "\(number)"))
+                        #expect(String(decoding: response.body, as: UTF8.self) == "\(number)")
+                    }
+                }
+                try await group.waitForAll()
+            }
+            #expect(server.requests.count == 100)
+        }
+    }
+
+    @Test(
+        "what cannot be sent is not sent",
+        arguments: [
+            ("", "no URL"), ("/pusher/auth", "no http or https URL"), ("example.com", "no http or https URL"),
+            ("ftp://example.com", "no http or https URL"), ("file:///etc/passwd", "no http or https URL"),
+            ("http+unix://socket/a", "no http or https URL"), ("http://", "has no host"), ("https:///a", "has no host"),
+            ("http://127.0.0.1:0", "port"), ("http://127.0.0.1:65536", "port"),
+        ]
+    )
+    func invalid(url: String, why: String) async throws {
+        let error = await requester.failure(.to(url))
+        #expect(error?.kind == .invalidRequest)
+        #expect(error?.message.contains(why) == true)
+    }
+
+    @Test("method and header fields that would break the request are refused, and their values not shown")
+    func invalidHeaders() async throws {
+        #expect(await requester.failure(.to("http://a", method: "PO ST"))?.message == "'PO ST' is no HTTP method")
+        #expect(await requester.failure(.to("http://a", method: ""))?.kind == .invalidRequest)
+        for name in ["", "a b", "a:b", "é", "a\r\nb"] {
+            #expect(await requester.failure(.to("http://a", headers: [name: "secret"]))?.kind == .invalidRequest)
+        }
+        for value in ["secret\r\nX: y", "secret\n", "secret\u{0}", "secret\u{7F}"] {
+            let error = await requester.failure(.to("http://a", headers: ["X-Token": value]))
+            #expect(error?.kind == .invalidRequest)
+            #expect(error?.message.contains("X-Token") == true)
+            #expect(error?.message.contains("secret") == false)
+        }
+    }
+}

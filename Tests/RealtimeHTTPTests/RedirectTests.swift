@@ -1,0 +1,166 @@
+import NIOHTTP1
+import RealtimeHTTP
+import RealtimeNetworking
+import SocketTestSupport
+import Testing
+
+@Suite("HTTP redirects", .timeLimit(.minutes(5)))
+struct RedirectTests {
+    let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+    static let headers: HTTPFields = [
+        "Authorization": "Bearer token", "Cookie": "a=b", "X-Custom": "1", "Content-Type": "text/plain",
+    ]
+
+    @Test("a POST stays a POST, with its body and its headers", arguments: [301, 302, 307, 308])
+    func sameMethod(status: Int) async throws {
+        try await HTTPTestServer.serving { request in
+            request.uri == "/a/old" ? .redirect(status, "new?x=1") : .answer(200, [:], "there")
+        } _: { server in
+            let response = try await requester.response(to: .to(server.url + "/a/old", headers: Self.headers))
+            #expect(String(decoding: response.body, as: UTF8.self) == "there")
+            #expect(response.url == server.url + "/a/new?x=1")
+            let request = try #require(server.requests.last)
+            #expect(request.uri == "/a/new?x=1")
+            #expect(request.method == "POST")
+            #expect(request.body == "a=b")
+            for field in Self.headers.fields { #expect(request.headers[field.name] == [field.value]) }
+        }
+    }
+
+    @Test("a request that fails after a redirect says where it failed")
+    func failsElsewhere() async throws {
+        try await HTTPTestServer.serving { request in
+            request.uri == "/old" ? .redirect(307, "/new") : .redirect(307, "ftp://example.com")
+        } _: { server in
+            let error = await requester.failure(.to(server.url + "/old"))
+            #expect(error?.kind == .redirectRefused)
+            #expect(error?.url == server.url + "/new")
+            let other = await requester.failure(.to(server.url + "/new"))
+            #expect(other?.kind == .redirectRefused)
+            #expect(other?.url == nil)
+        }
+    }
+
+    @Test("303 is followed by a GET without a body")
+    func seeOther() async throws {
+        try await HTTPTestServer.serving { request in
+            request.uri == "/old" ? .redirect(303, "/new") : .answer(200)
+        } _: { server in
+            _ = try await requester.response(to: .to(server.url + "/old", headers: Self.headers))
+            let request = try #require(server.requests.last)
+            #expect(request.method == "GET")
+            #expect(request.body == "")
+            #expect(request.headers["Content-Type"] == [])
+            #expect(request.headers["Authorization"] == ["Bearer token"])
+        }
+    }
+
+    @Test("another host or port gets no request at all", arguments: [301, 302, 303, 307, 308])
+    func otherOrigin(status: Int) async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200)
+        } _: { target in
+            for place in ["http://127.0.0.1:\(target.port)", "http://localhost:\(target.port)"] {
+                try await HTTPTestServer.serving { _ in
+                    .redirect(status, place + "/x?token=secret")
+                } _: { server in
+                    let error = await requester.failure(.to(server.url + "/a?key=secret", headers: Self.headers))
+                    #expect(error?.kind == .redirectRefused)
+                    #expect(error?.message.contains("from \(server.url) to \(place), which is another origin") == true)
+                    #expect(error?.message.contains("secret") == false)
+                    #expect(server.requests.count == 1)
+                }
+            }
+            #expect(target.requests.isEmpty)
+        }
+    }
+
+    private func target(from url: String, to location: String) throws(HTTPRequestError) -> HTTPRequest? {
+        try Redirect.target(
+            of: HTTPResponse(status: 307, headers: ["Location": location]),
+            to: .to(url, headers: Self.headers)
+        )
+    }
+
+    @Test(
+        "within an origin it is followed with all that was sent, however the origin is written",
+        arguments: [
+            ("http://a.test/x", "http://A.test:80/y"), ("https://a.test/x", "HTTPS://a.test:443/y"),
+            ("https://a.test:8443/x", "/y"), ("https://A.test:8443/x", "//a.test:8443/y"),
+            ("http://[::1]:80/x", "http://[::1]/y"), ("http://a.test/x", "http://user:secret@a.test/y"),
+        ]
+    )
+    func sameOrigin(url: String, location: String) throws {
+        let target = try #require(try target(from: url, to: location))
+        #expect(target.url.hasSuffix("/y"))
+        #expect(target.body == Array("a=b".utf8))
+        #expect(target.headers == Self.headers)
+    }
+
+    @Test(
+        "another scheme, host or port is another origin, https after http too; the error names both",
+        arguments: [
+            ("http://a.test/x", "https://a.test/x", "http://a.test to https://a.test,"),
+            ("https://a.test/x", "http://a.test/x", "https://a.test to http://a.test,"),
+            ("https://a.test/x", "http://a.test:443/x", "https://a.test to http://a.test:443,"),
+            ("https://a.test/x", "//b.test/x", "https://a.test to https://b.test,"),
+            ("https://a.test/x", "https://www.a.test/x", "https://a.test to https://www.a.test,"),
+            ("https://a.test/x", "https://a.test:8443/x", "https://a.test to https://a.test:8443,"),
+            ("https://a.test:8443/x", "https://a.test/x", "https://a.test:8443 to https://a.test,"),
+            ("https://a.test/x", "https://a.test:secret@b.test/", "https://a.test to https://b.test,"),
+            ("http://127.0.0.1/x", "http://[::1]/x", "http://127.0.0.1 to http://[::1],"),
+        ]
+    )
+    func otherOrigins(url: String, location: String, words: String) throws {
+        let error = #expect(throws: HTTPRequestError.self) { try target(from: url, to: location) }
+        #expect(error?.kind == .redirectRefused)
+        #expect(error?.message.contains(words) == true, "\(error?.message ?? "")")
+        #expect(error?.message.contains("secret") == false)
+    }
+
+    @Test("five redirects are followed, six are not", arguments: [5, 6])
+    func limit(count: Int) async throws {
+        try await HTTPTestServer.serving { request in
+            let number = Int(request.uri.dropFirst()) ?? 0
+            return number < count ? .redirect(307, "/\(number + 1)") : .answer(200)
+        } _: { server in
+            if count == 5 {
+                let reached = try await requester.status(.to(server.url + "/0"))
+                #expect(reached == 200)
+            } else {
+                let error = await requester.failure(.to(server.url + "/0"))
+                #expect(error?.kind == .redirectRefused)
+                #expect(error?.message == "it redirects more than 5 times")
+            }
+            #expect(server.requests.count == 6)
+        }
+    }
+
+    @Test(
+        "it goes to http and https only, and to no name in brackets",
+        arguments: [
+            "ftp://example.com/a", "file:///etc/passwd", "http://", "javascript:alert(1)", "//:0/",
+            "http://[example.com]/a", "//[127.0.0.1]/",
+        ]
+    )
+    func otherSchemes(location: String) async throws {
+        try await HTTPTestServer.serving { _ in
+            .redirect(302, location)
+        } _: { server in
+            let error = await requester.failure(.to(server.url))
+            #expect(error?.kind == .redirectRefused)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("a redirect without a place to go, and other 3xx, are the answer", arguments: [300, 301, 302, 304, 305, 308])
+    func noLocation(status: Int) async throws {
+        try await HTTPTestServer.serving { _ in
+            status == 300 || status > 303 && status < 307 ? .redirect(status, "/new") : .answer(status)
+        } _: { server in
+            let reached = try await requester.status(.to(server.url))
+            #expect(reached == status)
+            #expect(server.requests.count == 1)
+        }
+    }
+}

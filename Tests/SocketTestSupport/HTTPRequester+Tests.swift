@@ -1,0 +1,45 @@
+package import RealtimeHTTP
+package import RealtimeNetworking
+import TestSupport
+
+extension HTTPRequest {
+    /// With more time than any test takes.
+    package static func to(
+        _ url: String,
+        method: String = "POST",
+        headers: HTTPFields = [:],
+        body: String? = "a=b",
+        timeout: Duration = .seconds(3_600),
+        maximumResponseSize: Int = 1_048_576
+    ) -> HTTPRequest {
+        HTTPRequest(
+            url: url,
+            method: method,
+            headers: headers,
+            body: body.map { Array($0.utf8) },
+            timeout: timeout,
+            maximumResponseSize: maximumResponseSize
+        )
+    }
+}
+
+extension HTTPRequester {
+    package func status(_ request: HTTPRequest) async throws -> Int { try await response(to: request).status }
+
+    /// Nil where there was an answer, or an error of another type.
+    package func failure(_ request: HTTPRequest) async -> HTTPRequestError? {
+        do {
+            _ = try await response(to: request)
+            return nil
+        } catch {
+            return error as? HTTPRequestError
+        }
+    }
+}
+
+extension AsyncHTTPRequester {
+    /// One that waits for its connections, however slow the machine is.
+    package static func patient(tls: TLSOptions = TLSOptions(), proxies: ProxyRules = .direct) -> AsyncHTTPRequester {
+        AsyncHTTPRequester(tls: tls, proxies: proxies, connectTimeout: .patience)
+    }
+}

@@ -1,0 +1,199 @@
+import Crypto
+import Foundation
+package import NIOCore
+import NIOPosix
+package import NIOSSL
+
+/// Listens on loopback and plays `script` with every connection while `body` runs with the listener's port.
+///
+/// Returns once every script has ended, so that a connection which `body` leaves behind is noticed.
+package func withScriptedServer(
+    host: String = "127.0.0.1",
+    tls: NIOSSLContext? = nil,
+    script: @escaping @Sendable (ScriptedPeer) async throws -> Void,
+    _ body: (Int) async throws -> Void
+) async throws {
+    let (accepted, acceptance) = AsyncStream.makeStream(of: AcceptedConnection.self)
+    let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+        // The same on every machine, and small, so that a script which does not read is soon felt.
+        .childChannelOption(.socketOption(.so_rcvbuf), value: 65_536)
+        .childChannelInitializer { channel in
+            channel.eventLoop.makeCompletedFuture {
+                let (bytes, continuation) = AsyncStream.makeStream(of: ByteBuffer.self)
+                if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                try channel.pipeline.syncOperations.addHandler(ByteStreamHandler(continuation))
+                acceptance.yield(AcceptedConnection(channel: channel, bytes: bytes))
+            }
+        }
+        .bind(host: host, port: 0).get()
+    try await withThrowingDiscardingTaskGroup { scripts in
+        scripts.addTask {
+            try await withThrowingDiscardingTaskGroup { scripts in
+                for await connection in accepted {
+                    scripts.addTask {
+                        // The client may end a connection at any time, which ends the script and is no failure of it.
+                        try? await script(ScriptedPeer(connection))
+                        try? await connection.channel.close()
+                    }
+                }
+            }
+        }
+        do {
+            try await body(listener.localAddress?.port ?? 0)
+        } catch {
+            scripts.cancelAll()
+            throw error
+        }
+        try await listener.close()
+        acceptance.finish()
+    }
+}
+
+private struct AcceptedConnection: Sendable {
+    let channel: any Channel
+    let bytes: AsyncStream<ByteBuffer>
+}
+
+private final class ByteStreamHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+
+    private let continuation: AsyncStream<ByteBuffer>.Continuation
+
+    init(_ continuation: AsyncStream<ByteBuffer>.Continuation) {
+        self.continuation = continuation
+    }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        // A copy: NIO reads into its own again as soon as nobody else has it. That this comes after whoever had it on
+        // another thread, ThreadSanitizer does not see.
+        continuation.yield(ByteBuffer(bytes: unwrapInboundIn(data).readableBytesView))
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        context.close(promise: nil)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        continuation.finish()
+    }
+}
+
+/// The server's side of one connection.
+package final class ScriptedPeer {
+    package struct Frame: Equatable {
+        package var opcode: UInt8
+        package var payload: [UInt8]
+
+        package static func close(_ code: Int, _ reason: String = "") -> Frame {
+            Frame(opcode: 8, payload: [UInt8(code >> 8), UInt8(code & 0xFF)] + Array(reason.utf8))
+        }
+
+        package init(opcode: UInt8, payload: [UInt8]) {
+            self.opcode = opcode
+            self.payload = payload
+        }
+
+        /// A frame of a client, unmasked; nil, and nothing is read, where it is not complete. One that should be masked
+        /// and is not has an opcode that there is not.
+        package init?(readingFrom bytes: inout ByteBuffer) {
+            var rest = bytes
+            guard let head = rest.readBytes(length: 2) else { return nil }
+            let isMasked = head[1] & 0x80 != 0
+            let length: Int? =
+                switch head[1] & 0x7F {
+                case 126: rest.readInteger(as: UInt16.self).map { Int($0) }
+                case 127: rest.readInteger(as: UInt64.self).map { Int($0) }
+                case let short: Int(short)
+                }
+            guard let length, let key = isMasked ? rest.readBytes(length: 4) : [0, 0, 0, 0],
+                let masked = rest.readBytes(length: length)
+            else { return nil }
+            bytes = rest
+            self.init(
+                opcode: isMasked ? head[0] & 0x0F : .max,
+                payload: masked.enumerated().map { $1 ^ key[$0 % 4] }
+            )
+        }
+    }
+
+    private let channel: any Channel
+    private var inbound: AsyncStream<ByteBuffer>.Iterator
+    private var unread = ByteBuffer()
+
+    fileprivate init(_ connection: AcceptedConnection) {
+        self.channel = connection.channel
+        self.inbound = connection.bytes.makeAsyncIterator()
+    }
+
+    /// Whether bytes are taken from the socket, or stay in the system's buffers.
+    package func setReading(_ isReading: Bool) async throws {
+        try await channel.setOption(.autoRead, value: isReading).get()
+    }
+
+    package func write(_ bytes: [UInt8]) async throws {
+        try await channel.writeAndFlush(ByteBuffer(bytes: bytes))
+    }
+
+    package func write(_ text: String) async throws {
+        try await channel.writeAndFlush(ByteBuffer(string: text))
+    }
+
+    /// The client's request, up to the empty line.
+    package func readUpgrade() async -> String {
+        var text = ""
+        while !text.hasSuffix("\r\n\r\n"), await fill() {
+            text += unread.readString(length: unread.readableBytes) ?? ""
+        }
+        return text
+    }
+
+    /// Reads the request and accepts it, with `bytes` in the same segment as the answer.
+    package func acceptUpgrade(extra: String = "", followedBy bytes: [UInt8] = []) async throws {
+        try await write(Array(acceptance(of: await readUpgrade(), extra: extra).utf8) + bytes)
+    }
+
+    /// The client's next frame, unmasked; nil where the connection has ended.
+    package func readFrame() async -> Frame? {
+        while true {
+            if let frame = Frame(readingFrom: &unread) { return frame }
+            guard await fill() else { return nil }
+        }
+    }
+
+    /// Waits for the client to end the connection.
+    ///
+    /// - Returns: What it sent until then, and nothing has read.
+    @discardableResult
+    package func readToEnd() async -> String {
+        while let bytes = await inbound.next(isolation: #isolation) { unread.writeImmutableBuffer(bytes) }
+        return String(buffer: unread)
+    }
+
+    private func fill() async -> Bool {
+        guard let bytes = await inbound.next(isolation: #isolation) else { return false }
+        unread.writeImmutableBuffer(bytes)
+        return true
+    }
+}
+
+/// The right answer to an upgrade request.
+package func acceptance(of request: String, extra: String = "") -> String {
+    let key = request.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Key: ") }?.dropFirst(19) ?? ""
+    let digest = Insecure.SHA1.hash(data: Data("\(key)258EAFA5-E914-47DA-95CA-C5AB0DC85B11".utf8))
+    return "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
+        + "Sec-WebSocket-Accept: \(Data(digest).base64EncodedString())\r\n\(extra)\r\n"
+}
+
+/// A frame as a server sends it, not masked.
+package func serverFrame(_ opcode: UInt8, _ payload: [UInt8] = [], isFinal: Bool = true) -> [UInt8] {
+    let first = opcode | (isFinal ? 0x80 : 0)
+    switch payload.count {
+    case ...125: return [first, UInt8(payload.count)] + payload
+    case ...65_535: return [first, 126, UInt8(payload.count >> 8), UInt8(payload.count & 0xFF)] + payload
+    default: return [first, 127] + (0..<8).map { UInt8(payload.count >> (56 - 8 * $0) & 0xFF) } + payload
+    }
+}
+
+package func serverFrame(_ opcode: UInt8, _ text: String, isFinal: Bool = true) -> [UInt8] {
+    serverFrame(opcode, Array(text.utf8), isFinal: isFinal)
+}

@@ -1,0 +1,30 @@
+import WebSocketClient
+
+/// What the first page of WebSocketClient shows.
+enum WebSockets {
+    static func prices() async throws {
+        let webSocket = try ReconnectingWebSocket(to: "wss://example.com/prices")
+        webSocket.connect()
+        try await webSocket.send(#"{"subscribe":"EUR"}"#)
+        for try await message in webSocket.messages {
+            if case .text(let text) = message { print(text) }
+        }
+    }
+
+    static func withToken(_ freshToken: @escaping @Sendable () async throws -> String) -> ReconnectingWebSocket {
+        let webSocket = ReconnectingWebSocket {
+            try WebSocketRequest(
+                url: "wss://example.com/prices",
+                headers: [.init(name: "Authorization", value: "Bearer \(try await freshToken())")]
+            )
+        }
+        return webSocket
+    }
+
+    struct StopIfForbidden: RetryPolicy {
+        func delay(for context: RetryContext) -> Duration? {
+            if (context.reason as? WebSocketError)?.httpStatus == 403 { return nil }
+            return ExponentialRetryPolicy().delay(for: context)
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import NIOCore
+import NIOEmbedded
+import PusherClient
+import WebSocketClient
+
+/// Where the client's connections lead. Everything is on one thread.
+final class ScriptedNetwork {
+    static let options = WebSocketOptions(maximumMessageSize: 4_096, maximumSendBufferSize: 65_536)
+
+    let loop = EmbeddedEventLoop()
+    private(set) var servers: [ScriptedServer] = []
+    private var count = 0
+    /// How many of the next connections are refused.
+    var refusals = 0
+
+    func open(
+        _ request: TransportRequest,
+        _ receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        let channel = EmbeddedChannel(loop: loop)
+        if refusals > 0 {
+            refusals -= 1
+        } else {
+            if let address = try? SocketAddress(ipAddress: "127.0.0.1", port: 80) {
+                channel.connect(to: address, promise: nil)
+            }
+            require(channel.isActive, "the channel is not connected")
+            count += 1
+            servers.append(ScriptedServer(number: count, channel: channel))
+        }
+        return WebSocketTransport(WebSocketConnector(Self.options)).open(request, over: channel, receive: receive)
+    }
+
+    /// The one that the client talks to.
+    var current: ScriptedServer? { servers.last { $0.isOpen } }
+
+    func forgetClosed() { servers.removeAll { !$0.isOpen } }
+}
+
+/// The network as the client sees it.
+struct ScriptedTransport: Transport {
+    let network: NIOLoopBound<ScriptedNetwork>
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        network.value.open(request, receive)
+    }
+}

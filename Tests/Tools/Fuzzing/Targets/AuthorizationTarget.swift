@@ -1,0 +1,93 @@
+import PusherClient
+import PusherProtocol
+import RealtimeHTTP
+import TestSupport
+
+/// The answer of an authorization endpoint becomes an authorization within its limits, or an error within its own, in
+/// which nothing stands that is secret.
+///
+/// Input: a byte for the subject, two for the status, and the body. In it `{pad}` stands for 1,000 bytes, and `{secret}`
+/// for what must not be shown.
+enum AuthorizationTarget {
+    /// Stands in every secret.
+    private static let mark = "hush-hush"
+    private static let url = "https://me:\(mark)@server.test/auth?token=\(mark)#\(mark)"
+    private static let names = ["private-a", "presence-b", "private-encrypted-c"]
+    private static let headers: HTTPFields = [
+        "Content-Type": "application/json", "Set-Cookie": mark, "set-cookie2": mark, "AUTHORIZATION": mark,
+        "Authentication-Info": mark, "Location": "https://server.test/\(mark)", "Refresh": "5; url=/\(mark)",
+        "X-CSRF-Token": mark, "X-Xsrf-Token": mark,
+    ]
+
+    static func run(_ input: [UInt8]) {
+        var reader = InputReader(input)
+        let kind = reader.byte()
+        let status = Int(reader.byte()) << 8 | Int(reader.byte())
+        let response = HTTPResponse(
+            status: kind & 0x80 == 0 ? 200 : status,
+            headers: headers,
+            body: reader.remaining().padded.replacing("{secret}".utf8, with: mark.utf8),
+            isCut: kind & 0x40 != 0
+        )
+        let answer = EndpointAnswer(response: response, url: url, isAskedAnew: kind & 0x20 != 0)
+        switch kind % 4 {
+        case 0: check(Result { try answer.authorization(of: .user) }, of: response, isUser: true)
+        case 1: check(Result { try answer.authorization(of: .channel("private-a")) }, of: response)
+        default:
+            switch Result(catching: { try answer.authorizations(ofChannels: names) }) {
+            case .success(let results):
+                require(results.count == names.count, "\(results.count) answers to \(names.count) questions")
+                for (name, result) in zip(names, results) {
+                    check(result.mapError { $0 as any Error }, of: response, inBatch: name)
+                }
+            case .failure(let error): check(.failure(error), of: response)
+            }
+        }
+    }
+
+    private static func check(
+        _ result: Result<Authorization, any Error>,
+        of response: HTTPResponse,
+        isUser: Bool = false,
+        inBatch name: String? = nil
+    ) {
+        switch result {
+        case .success(let authorization):
+            require(
+                (200..<300).contains(response.status) && !response.isCut,
+                "\(response.status) is taken for a success"
+            )
+            require(!authorization.auth.isEmpty, "an empty signature is taken")
+            require(authorization.auth.utf8.count <= EndpointAnswer.maximumAuthSize, "a signature is too long")
+            require((authorization.data ?? "").utf8.count <= EndpointAnswer.maximumDataSize, "data are too long")
+            require((authorization.sharedSecret ?? "").utf8.count <= EndpointAnswer.maximumAuthSize, "a long secret")
+            require(!isUser || authorization.data != nil, "a user without data")
+            checkSecrecy(of: authorization)
+        case .failure(let error):
+            guard let error = error as? AuthorizationError else { return require(false, "\(error) is thrown") }
+            require(!error.message.isEmpty && error.message.utf8.count < 1_000, "the error is \(error.message)")
+            require((error.body ?? "").utf8.count <= EndpointAnswer.maximumBodySize, "the error has a long body")
+            if case .retry(let delay) = error.recovery {
+                require(delay >= .zero && delay <= .seconds(EndpointAnswer.maximumRetryDelay), "a retry after \(delay)")
+            }
+            checkSecrecy(of: error, response, inBatch: name)
+        }
+    }
+
+    /// The body of a refusal is shown on purpose, and nothing else is.
+    private static func checkSecrecy(of error: AuthorizationError, _ response: HTTPResponse, inBatch name: String?) {
+        var bare = error
+        bare.body = nil
+        checkSecrecy(of: bare)
+        guard let body = error.body else { return }
+        require(error.kind == .refused, "an answer that was none of a refusal is shown: \(body)")
+        guard (200..<300).contains(response.status) else { return }
+        let refusal = name.flatMap { JSONValue(parsing: response.body.text)?[$0]?["data"] }
+        let own = refusal.map { $0.string ?? $0.jsonText } ?? ""
+        require(own.hasPrefix(body), "what was said of another channel is shown: \(body)")
+    }
+
+    private static func checkSecrecy(of value: Any) {
+        for form in PrintedForms.of(value) { require(!form.contains(mark), "what is secret is shown: \(form)") }
+    }
+}

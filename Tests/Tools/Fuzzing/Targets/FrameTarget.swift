@@ -1,0 +1,61 @@
+import NIOCore
+import PusherClient
+import PusherProtocol
+import WebSocketClient
+
+/// The frame reader makes of a stream of bytes what a plain one does that sees all of it at once, however it is cut.
+///
+/// Input: the number of bytes for the lengths of pieces, those, the size of the largest message by two, the stream.
+enum FrameTarget {
+    static func run(_ input: [UInt8]) {
+        var reader = InputReader(input)
+        let lengths = reader.bytes(Int(reader.byte() % 8))
+        let limit = Int(reader.byte()) * 2
+        let stream = reader.remaining()
+        let expected = PlainFrameReader.read(stream, maximumMessageSize: limit)
+        for pieces in [stream.pieces(lengths), [stream], stream.map { [$0] }] {
+            check(pieces, limit, expected)
+        }
+    }
+
+    private static func check(_ pieces: [[UInt8]], _ limit: Int, _ expected: PlainFrameReader.Result) {
+        var reader = WebSocketFrameReader(maximumMessageSize: limit)
+        var outputs: [WebSocketFrameReader.Output] = []
+        var violation: WebSocketViolation?
+        reading: for piece in pieces {
+            reader.append(ByteBuffer(bytes: piece))
+            do {
+                while let output = try reader.next() {
+                    outputs.append(output)
+                    // Nothing follows a close frame.
+                    if case .close = output { break reading }
+                }
+            } catch {
+                violation = error
+                break
+            }
+        }
+        for output in outputs { check(output, limit) }
+        require(
+            violation?.closeCode.rawValue == expected.violation,
+            "\(String(describing: violation)), not \(expected)"
+        )
+        // A text may be refused while more of it is to come.
+        require(outputs.filter { $0 != .fragment } == expected.outputs, "\(outputs), not \(expected)")
+        let fragments = outputs.count { $0 == .fragment }
+        require(fragments == expected.fragments, "\(fragments) fragments, not \(expected)")
+    }
+
+    private static func check(_ output: WebSocketFrameReader.Output, _ limit: Int) {
+        switch output {
+        case .text(let payload):
+            require(payload.readableBytes <= limit, "a text is larger than \(limit)")
+            require(String(validating: payload.readableBytesView, as: UTF8.self) != nil, "a text is not UTF-8")
+        case .binary(let payload): require(payload.readableBytes <= limit, "a binary message is larger than \(limit)")
+        case .ping(let payload), .pong(let payload):
+            require(payload.readableBytes <= 125, "a control frame is larger than 125")
+        case .close(_, let reason): require(reason.utf8.count <= 123, "a reason is larger than 123")
+        case .fragment: break
+        }
+    }
+}

@@ -1,0 +1,279 @@
+import ClientTestSupport
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import PusherClient
+import PusherTestServer
+import RealtimePrimitives
+import TestSupport
+
+/// Says what another policy decides on.
+private struct WatchedRetryPolicy: RetryPolicy {
+    let policy: any RetryPolicy
+    let decided: @Sendable (Duration) -> Void
+
+    func delay(for context: RetryContext) -> Duration? {
+        let delay = policy.delay(for: context)
+        if let delay { decided(max(delay, context.minimumDelay)) }
+        return delay
+    }
+}
+
+/// A client and its application, a server, and the network between them, in a time of their own. One thread does
+/// everything, in an order that the seed decides.
+final class SimulatedWorld {
+    let settings: Settings
+    let loop = SimulatedEventLoop()
+    let violations = Violations()
+    let ledger: WireLedger
+    let network: SimulatedNetwork
+    let server: InMemoryServer
+    let application: SimulatedApplication
+    private let requester = NIOLockedValueBox<SimulatedRequester?>(nil)
+    fileprivate let tasks: CapturedTasks
+    private var order: SeededGenerator
+    private let jitter: NIOLockedValueBox<SeededGenerator>
+    private let clock: SuspendableClock
+    var members: [OtherMember] = []
+    /// Numbers of events that the server published last on each channel.
+    var published: [String: Int] = [:]
+    /// For each encrypted channel, the secret before the last change of the key.
+    var oldSecrets: [String: String] = [:]
+    /// All that encrypted channels have had.
+    private(set) var sharedSecrets: Set<String> = []
+    private let shown: ShownText?
+    /// Since when the client does nothing, and whether its timers stand still meanwhile.
+    private var sleep: (since: NIODeadline, isSuspended: Bool)?
+    /// How long the server keeps messages back now, and until when it may have some that it kept back before.
+    private var serverDelay = Duration.zero
+    private var delayedUntil = NIODeadline.uptimeNanoseconds(0)
+    /// Which of the two endpoints the client was told to connect to.
+    var isAtSecondEndpoint = false
+
+    init(_ settings: Settings, tasks: CapturedTasks, shown: ShownText? = nil) {
+        self.settings = settings
+        self.shown = shown
+        self.tasks = tasks
+        order = SeededGenerator(seed: settings.seed ^ 0x5EED)
+        jitter = NIOLockedValueBox(SeededGenerator(seed: settings.seed ^ 0xA11))
+        let clock = SuspendableClock { [loop] in loop.now }
+        self.clock = clock
+        ledger = WireLedger(loop: loop, violations: violations) { clock.now }
+        server = InMemoryServer(eventLoop: loop, options: Self.serverOptions(settings))
+        network = SimulatedNetwork(loop: loop, server: server, observer: ledger, seed: settings.seed ^ 0x4E7)
+        application = SimulatedApplication(ledger: ledger, violations: violations, shown: shown)
+        noteKeys()
+        makeClient()
+    }
+
+    private static func serverOptions(_ settings: Settings) -> PusherTestServer.Options {
+        var options = PusherTestServer.Options()
+        options.dialect = Settings.dialects[settings.dialect % Settings.dialects.count].dialect
+        options.socketIDPrefix = 7
+        options.pingInterval = settings.serverPingInterval.map { .seconds($0) }
+        options.sendsSubscriptionCounts = settings.countsSubscriptions
+        options.messageLimit =
+            switch settings.messageLimit {
+            case nil: nil
+            case .perSecond(let count): .init(count: count)
+            case .perMinute(let count): .init(count: count, window: .seconds(60))
+            case .droppingPerSecond(let count): .init(count: count, endsConnection: true)
+            }
+        if options.messageLimit != nil { options.dialect.idleLimit = nil }
+        options.maximumRecordCount = 64
+        return options
+    }
+
+    // MARK: The client
+
+    func makeClient() {
+        let requester = SimulatedRequester(network: network)
+        self.requester.withLockedValue { $0 = requester }
+        let (clock, jitter) = (clock, jitter)
+        let transport = network.makeTransport()
+        let pusher = Pusher(
+            key: server.server.options.application.key,
+            options: clientOptions(of: transport.client),
+            environment: .init(
+                eventLoop: ClientEventLoop(loop),
+                transport: transport,
+                requester: requester,
+                now: { clock.now },
+                random: { jitter.withLockedValue { Double.random(in: 0..<1, using: &$0) } }
+            )
+        )
+        application.use(pusher, number: transport.client)
+        let server = server
+        // A limit drops messages that end subscriptions, too.
+        guard settings.messageLimit == nil else { return }
+        application.state.withLockedValue { state in
+            state.hasAtServer = { [weak pusher] name in
+                let own = server.server.connections.first { $0.socketID == pusher?.connection.socketId }
+                return own?.subscribedChannels.contains(name) == true
+            }
+        }
+    }
+
+    private func clientOptions(of client: Int) -> PusherClientOptions {
+        let retryPolicy: any RetryPolicy =
+            switch settings.retryPolicy {
+            case .default: .exponential
+            case .fixed(let milliseconds): .delays([.milliseconds(milliseconds)])
+            case .limited(let attempts):
+                .delays(Array(repeating: .seconds(1), count: attempts), repeatsLast: false)
+            }
+        let ledger = ledger
+        return PusherClientOptions(
+            authMethod: authMethod,
+            autoReconnect: settings.autoReconnect,
+            host: .host("server.test"),
+            useTLS: settings.useTLS,
+            activityTimeout: settings.activityTimeout,
+            userAuthMethod: .endpoint(
+                AuthEndpoint("http://server.test/pusher/user-auth", parameters: ["user_id": "me"])
+            ),
+            retryPolicy: WatchedRetryPolicy(policy: retryPolicy) { ledger.decided($0, by: client) },
+            proxy: .direct,
+            limits: .init(
+                authorizationsAtOnce: settings.authorizationsAtOnce,
+                heldEncryptedEvents: settings.heldEncryptedEvents
+            ),
+            callbackQueue: .eventLoop,
+            logger: shown?.logger ?? Logger(label: "simulation") { _ in SwiftLogNoOpLogHandler() }
+        )
+    }
+
+    private var authMethod: AuthMethod {
+        let url = "http://server.test/pusher/auth"
+        switch settings.authorization {
+        case .endpoint: return .endpoint(AuthEndpoint(url, parameters: ["user_id": "me"]))
+        case .batches: return .endpoint(AuthEndpoint(url, parameters: ["user_id": "me"], isBatching: true))
+        case .inline:
+            let options = server.server.options
+            return .inline(secret: options.application.secret, encryptionMasterKey: options.encryptionMasterKey)
+        case .function:
+            let (network, server) = (network, server)
+            return .authorizer { request in
+                let answer = FirstAnswer<Void>()
+                network.loop.scheduleTask(in: network.nextLatency()) { answer.give(()) }
+                guard await answer.value() != nil else { throw CancellationError() }
+                if network.failsRequests { throw PusherClientError(.connectionFailed, "no backend") }
+                let isPresence = request.channelName.hasPrefix("presence-")
+                let authorization = server.server.authorization(
+                    forSocket: request.socketID,
+                    channel: request.channelName,
+                    channelData: isPresence ? #"{"user_id":"me"}"# : nil
+                )
+                return PusherAuth(
+                    auth: authorization.auth,
+                    channelData: authorization.channelData,
+                    sharedSecret: authorization.sharedSecret
+                )
+            }
+        }
+    }
+
+    /// The keys that the server encrypts with now.
+    func noteKeys() {
+        for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
+            let secret = server.server.authorization(forSocket: "1.1", channel: name).sharedSecret
+            ledger.state.withLockedValue { $0.encrypted.addKey(secret, of: name) }
+            if let secret { sharedSecrets.insert(secret) }
+        }
+    }
+
+    /// Requests that have not come back to the client.
+    var requestCount: Int { requester.withLockedValue { $0?.runningCount ?? 0 } }
+
+    // MARK: Time
+
+    /// Lets everything happen that is due.
+    func settle() {
+        var steps = 0
+        let isAwake = !loop.isAsleep
+        while loop.hasWork || isAwake && !tasks.isEmpty {
+            steps += 1
+            guard steps < 100_000 else { return violations.add("it never comes to rest") }
+            if loop.hasWork, !isAwake || tasks.isEmpty || order.oneIn(2) {
+                loop.runNext()
+            } else {
+                tasks.run(Int.random(in: 0..<tasks.count, using: &order))
+            }
+        }
+        guard isAwake else { return }
+        application.settled()
+        ledger.settled()
+    }
+
+    /// Lets time pass, with everything that it brings.
+    func advance(by duration: Duration) {
+        let end = loop.now + TimeAmount(duration)
+        settle()
+        while violations.isEmpty, let next = loop.nextDeadline, next <= end {
+            loop.setNow(next)
+            settle()
+        }
+        loop.setNow(end)
+    }
+
+    /// The machine sleeps: the clock goes on, the timers do not.
+    func suspend(for duration: Duration) {
+        clock.suspend(for: duration)
+        ledger.suspended()
+    }
+
+    /// The client does nothing from now on, while the network and the server go on.
+    ///
+    /// - Parameter isSuspended: Whether its timers stand still. Otherwise its event loop is only held up, and they are
+    ///   late.
+    func fallAsleep(isSuspended: Bool) {
+        wake()
+        loop.fallAsleep()
+        sleep = (loop.now, isSuspended)
+    }
+
+    /// The client goes on.
+    func wake() {
+        guard let (since, isSuspended) = sleep else { return }
+        sleep = nil
+        loop.wake(after: isSuspended ? loop.now - since : .zero)
+        ledger.suspended()
+        settle()
+    }
+
+    func setServerDelay(_ delay: Duration) {
+        delayedUntil = max(delayedUntil, loop.now + TimeAmount(serverDelay))
+        serverDelay = delay
+    }
+
+    /// Whether the server has nothing more to say than what is on its way.
+    var hasServerSaidAll: Bool { serverDelay == .zero && delayedUntil < loop.now }
+
+    /// Nothing is left to do for anybody.
+    var isIdle: Bool { loop.nextDeadline == nil && tasks.isEmpty }
+}
+
+extension SimulatedWorld {
+    /// Ends what a run has left of the world: whoever is in it knows the others, and would be kept.
+    func abandon() {
+        application.dropClient()
+        for member in members { member.leave() }
+        members = []
+        network.heal()
+        server.server.dropConnections()
+        defer {
+            network.dismantle()
+            loop.removeAll()
+        }
+        var steps = 0
+        while steps < 100_000, let next = loop.nextDeadline {
+            steps += 1
+            loop.setNow(next)
+            while loop.hasWork || !tasks.isEmpty, steps < 100_000 {
+                steps += 1
+                loop.runNext()
+                tasks.runNext()
+            }
+        }
+    }
+}

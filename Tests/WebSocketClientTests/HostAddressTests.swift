@@ -1,0 +1,116 @@
+import Dispatch
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+import RealtimeNetworking
+import SocketTestSupport
+import TestSupport
+import Testing
+
+@testable import WebSocketClient
+
+@Suite("Hosts that have several addresses", .timeLimit(.minutes(5)))
+struct HostAddressTests {
+    /// Addresses of this machine at which no test listens, whatever the port.
+    private static let dead = ["127.77.0.1", "127.77.0.2"]
+    private static let deadIPv6 = "::ffff:127.77.0.3"
+
+    /// Knows one name, and what its addresses are.
+    private struct FixedResolver: Resolver, Sendable {
+        var ipv4: [String] = []
+        var ipv6: [String] = []
+        let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+
+        func initiateAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { answer(ipv4, port) }
+        func initiateAAAAQuery(host: String, port: Int) -> EventLoopFuture<[SocketAddress]> { answer(ipv6, port) }
+        func cancelQueries() {}
+
+        private func answer(_ addresses: [String], _ port: Int) -> EventLoopFuture<[SocketAddress]> {
+            eventLoop.makeCompletedFuture(
+                Result { try addresses.map { try SocketAddress(ipAddress: $0, port: port) } }
+            )
+        }
+    }
+
+    private func connect(
+        to port: Int,
+        _ resolver: any Resolver & Sendable
+    ) throws -> SocketUnderTest {
+        var options = WebSocketOptions(closeTimeout: .seconds(3_600))
+        options.resolver = resolver
+        return try SocketUnderTest(
+            .init(host: "ws.example.test", port: port, useTLS: false, path: "/"),
+            options: options
+        )
+    }
+
+    @Test(
+        "the one of its addresses that answers is connected to, IPv6 or IPv4, and whatever comes first",
+        arguments: [
+            ("127.0.0.1", ["127.0.0.1"], [deadIPv6]), ("::1", [dead[0]], ["::1"]), ("127.0.0.1", ["127.0.0.1"], []),
+            ("::1", [], ["::1"]), ("127.0.0.1", dead + ["127.0.0.1"], [deadIPv6]),
+        ]
+    )
+    func happyEyeballs(listening: String, ipv4: [String], ipv6: [String]) async throws {
+        try await withScriptedServer(host: listening) { peer in
+            let request = await peer.readUpgrade()
+            #expect(request.contains("\r\nHost: ws.example.test:"))
+            try await peer.write(acceptance(of: request))
+            await peer.readToEnd()
+        } _: { port in
+            let socket = try connect(to: port, FixedResolver(ipv4: ipv4, ipv6: ipv6))
+            #expect(await socket.nextOutcome() == .opened)
+            _ = try await socket.abort()
+        }
+    }
+
+    @Test("where none answers, the attempt fails once, with the port in its error")
+    func noneAnswers() async throws {
+        let port = 9
+        let socket = try connect(to: port, FixedResolver(ipv4: Self.dead, ipv6: [Self.deadIPv6]))
+        let end = await socket.next()
+        #expect(end?.error == .connectionFailed)
+        #expect(end?.message.contains("'ws.example.test', port \(port)") == true)
+        #expect(try await socket.abort() == [])
+    }
+
+    @Test("an attempt that is given up ends its lookup, and lets go of all that waits for it")
+    func abandoned() async throws {
+        let threads = LookupThreads(maximum: 1)
+        let answer = DispatchSemaphore(value: 0)
+        let (begun, begin) = AsyncStream.makeStream(of: Void.self)
+        threads.run(
+            .init(
+                place: .init(host: "other.example", port: 80),
+                isWanted: { true },
+                resolve: {
+                    begin.yield()
+                    answer.wait()
+                    return .success([])
+                },
+                end: { _ in }
+            )
+        )
+        await begun.first { _ in true }
+        let isLookedUp = NIOLockedValueBox(false)
+        weak var released: HostLookup?
+        do {
+            let lookup = HostLookup(eventLoop: MultiThreadedEventLoopGroup.singleton.next(), threads: threads) { _, _ in
+                isLookedUp.withLockedValue { $0 = true }
+                return []
+            }
+            released = lookup
+            let socket = try connect(to: 80, lookup)
+            #expect(try await socket.abort() == [])
+        }
+        answer.signal()
+        await waitUntil { released == nil }
+        #expect(!isLookedUp.withLockedValue { $0 })
+    }
+
+    @Test("where the name has no address, the error says that it was not resolved")
+    func noAddress() async throws {
+        let socket = try connect(to: 80, FixedResolver())
+        #expect(await socket.next()?.error == .nameResolutionFailed)
+    }
+}

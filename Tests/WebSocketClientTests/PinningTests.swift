@@ -1,0 +1,147 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import RealtimeNetworking
+import SocketTestSupport
+import TestTLS
+import Testing
+import WebSocketClient
+
+@Suite("Pins, and certificates of clients", .timeLimit(.minutes(5)))
+struct PinningTests {
+    private static let otherPin = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+
+    private func request(_ port: Int) -> WebSocketRequest {
+        .init(host: "localhost", port: port, useTLS: true, path: "/app/key")
+    }
+
+    @Test(
+        "a pin that matches lets the upgrade through: one of several, with a prefix or without",
+        arguments: ["", "sha256/"]
+    )
+    func match(prefix: String) async throws {
+        let certificates = try TestCertificates()
+        let options = TLSOptions(
+            trustRoots: .only(pem: certificates.rootPEM),
+            pins: [Self.otherPin, prefix + certificates.serverPin]
+        )
+        try await withScriptedServer(tls: certificates.serverContext) { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+            #expect(await socket.nextOutcome() == .opened)
+            _ = try await socket.abort()
+        }
+    }
+
+    @Test(
+        "where no pin matches, not a byte of the upgrade goes out, whatever else is verified",
+        arguments: [TLSOptions.CertificateVerification.full, .noHostnameVerification, .insecurelyTrustAnyCertificate]
+    )
+    func mismatch(verification: TLSOptions.CertificateVerification) async throws {
+        let certificates = try TestCertificates()
+        let options = TLSOptions(
+            trustRoots: .only(pem: certificates.rootPEM),
+            certificateVerification: verification,
+            pins: [Self.otherPin]
+        )
+        let received = NIOLockedValueBox<[String]>([])
+        try await withScriptedServer(tls: certificates.serverContext) { peer in
+            let text = await peer.readToEnd()
+            received.withLockedValue { $0.append(text) }
+        } _: { port in
+            let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+            guard case .closed(let closure)? = await socket.nextOutcome() else {
+                Issue.record("not closed")
+                return
+            }
+            #expect(closure.error?.code == .pinMismatch)
+            // What to pin, where the server's key was changed on purpose.
+            #expect(closure.error?.message.contains("sha256/\(certificates.serverPin)") == true)
+        }
+        #expect(received.withLockedValue { $0 } == [""])
+    }
+
+    @Test("a pin does not stand in for the authority")
+    func authority() async throws {
+        let certificates = try TestCertificates()
+        try await withScriptedServer(tls: certificates.serverContext) { peer in
+            await peer.readToEnd()
+        } _: { port in
+            let options = TLSOptions(pins: [certificates.serverPin])
+            let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+            guard case .closed(let closure)? = await socket.nextOutcome() else {
+                Issue.record("not closed")
+                return
+            }
+            #expect(closure.error?.code == .tlsFailed)
+        }
+    }
+
+    @Test("a server that demands a certificate takes the client in that shows one, and no other")
+    func clientCertificate() async throws {
+        let certificates = try TestCertificates()
+        for showsCertificate in [true, false] {
+            let options = TLSOptions(
+                trustRoots: .only(pem: certificates.rootPEM),
+                clientCertificate: showsCertificate
+                    ? .init(certificateChain: certificates.clientPEM, privateKey: certificates.clientKeyPEM) : nil
+            )
+            try await withScriptedServer(tls: certificates.demandingServerContext) { peer in
+                try await peer.acceptUpgrade()
+                await peer.readToEnd()
+            } _: { port in
+                let socket = try SocketUnderTest(request(port), options: .init(tls: options))
+                let outcome = await socket.nextOutcome()
+                #expect((outcome == .opened) == showsCertificate, "\(String(describing: outcome))")
+                _ = try await socket.abort()
+            }
+        }
+    }
+
+    @Test("TLS that cannot be begun on this machine is told as such, and no connection is made")
+    func noContext() async throws {
+        let certificates = try TestCertificates()
+        let mismatch = TLSOptions.ClientCertificate(
+            certificateChain: certificates.clientPEM,
+            privateKey: certificates.serverKeyPEM
+        )
+        let socket = try SocketUnderTest(request(9), options: .init(tls: TLSOptions(clientCertificate: mismatch)))
+        guard case .closed(let closure)? = await socket.nextOutcome() else {
+            Issue.record("not closed")
+            return
+        }
+        #expect(closure.error?.code == .tlsFailed)
+        #expect(closure.error?.message.contains("cannot be set up on this machine") == true)
+        _ = try await socket.abort()
+    }
+
+    @Test("pins and certificates that are none are named before the first attempt")
+    func invalid() throws {
+        let certificates = try TestCertificates()
+        let pem = certificates.clientPEM
+        let invalid: [(TLSOptions, String)] = [
+            (TLSOptions(pins: [Self.otherPin, "no base64!"]), "no base64!"), (TLSOptions(pins: ["AAAA"]), "AAAA"),
+            (TLSOptions(pins: ["sha256/"]), "sha256/"),
+            (TLSOptions(clientCertificate: .init(certificateChain: "x", privateKey: "y")), "the client certificate"),
+            (
+                TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: "a secret")),
+                "the private key of the client certificate"
+            ),
+            (
+                TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: certificates.serverKeyPEM)),
+                "the client certificate cannot be used"
+            ),
+        ]
+        for (options, text) in invalid {
+            let error = try #require(throws: NetworkError.self) { try options.validate() }
+            #expect(error.code == .invalidOption)
+            #expect(error.message.contains(text), "\(error)")
+            #expect(!"\(error)".contains("a secret"))
+        }
+        let shown = TLSOptions.ClientCertificate(certificateChain: pem, privateKey: "a secret")
+        var dumped = ""
+        dump(TLSOptions(clientCertificate: shown), to: &dumped)
+        #expect(!"\(shown) \(String(reflecting: shown)) \(dumped)".contains("a secret"))
+    }
+}

@@ -1,0 +1,247 @@
+import RealtimePrimitives
+import Testing
+
+@testable import WebSocketClient
+
+/// Each line of a transcript is an input and what the machine does about it.
+@Suite("The state machine of a reconnecting WebSocket")
+struct ReconnectingStateMachineTests {
+    typealias Machine = ReconnectingStateMachine
+
+    private static let request = WebSocketRequest(host: "example.com")
+    private static let loss = WebSocketClosure(code: nil, error: WebSocketError(.connectionClosed, "lost"))
+    private static let reason = WebSocketError(.connectionClosed, "lost")
+
+    private static func machine(
+        _ heartbeat: ReconnectingWebSocket.Heartbeat = .ping(interval: .seconds(30), timeout: .seconds(10)),
+        maximumQueuedMessages: Int = 3
+    ) -> Machine {
+        Machine(
+            .init(
+                connectTimeout: .seconds(15),
+                heartbeat: heartbeat,
+                backOffReset: .seconds(10),
+                maximumQueuedMessages: maximumQueuedMessages,
+                maximumQueuedBytes: 100
+            )
+        )
+    }
+
+    private static func timer(_ kind: Machine.TimerID.Kind, _ serial: Int) -> Machine.TimerID {
+        .init(kind: kind, serial: serial)
+    }
+
+    /// A machine whose first connection is open since second 0.
+    private static func open(_ heartbeat: ReconnectingWebSocket.Heartbeat = .default) -> Machine {
+        var machine = machine(heartbeat)
+        _ = machine.connect(now: .zero)
+        _ = machine.requested(1, .success(request), now: .zero)
+        _ = machine.opened(1, now: .zero)
+        return machine
+    }
+
+    @Test("connects, loses the connection, waits, and connects again")
+    func life() {
+        var machine = Self.machine()
+        #expect(machine.connect(now: .zero) == [.publish(.connecting(attempt: 1)), .makeRequest(1)])
+        #expect(machine.connect(now: .zero) == [])
+        #expect(
+            machine.requested(1, .success(Self.request), now: .zero)
+                == [.schedule(Self.timer(.attempt, 1), after: .seconds(15)), .open(1, Self.request)]
+        )
+        #expect(
+            machine.opened(1, now: .seconds(1)) == [
+                .cancel(Self.timer(.attempt, 1)), .schedule(Self.timer(.heartbeat, 2), after: .seconds(30)),
+                .publish(.open),
+            ]
+        )
+        #expect(
+            machine.closed(1, Self.loss, now: .seconds(5)) == [
+                .cancel(Self.timer(.heartbeat, 2)),
+                .askRetryPolicy(1, retryCount: 0, elapsed: .zero, reason: Self.reason),
+            ]
+        )
+        #expect(
+            machine.retryDecided(1, delay: .seconds(2), reason: Self.reason) == [
+                .publish(.waiting(attempt: 2, delay: .seconds(2), reason: Self.reason)),
+                .schedule(Self.timer(.retry, 3), after: .seconds(2)),
+            ]
+        )
+        #expect(
+            machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .seconds(7))
+                == [.publish(.connecting(attempt: 2)), .makeRequest(2)]
+        )
+        _ = machine.requested(2, .success(Self.request), now: .seconds(7))
+        // The count goes on until a connection has held, and the time since the loss too.
+        #expect(
+            machine.closed(2, Self.loss, now: .seconds(8)).last
+                == .askRetryPolicy(2, retryCount: 1, elapsed: .seconds(3), reason: Self.reason)
+        )
+    }
+
+    @Test("a connection that held for long enough starts the back-off anew")
+    func reset() {
+        for (seconds, count) in [(9, 1), (10, 0)] {
+            var machine = Self.open()
+            _ = machine.closed(1, Self.loss, now: .seconds(1))
+            _ = machine.retryDecided(1, delay: .zero, reason: Self.reason)
+            _ = machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .seconds(1))
+            _ = machine.requested(2, .success(Self.request), now: .seconds(1))
+            _ = machine.opened(2, now: .seconds(1))
+            #expect(
+                machine.closed(2, Self.loss, now: .seconds(1 + seconds)).last
+                    == .askRetryPolicy(2, retryCount: count, elapsed: .zero, reason: Self.reason)
+            )
+        }
+    }
+
+    @Test("an attempt that takes too long is aborted, and one that the app gives no request for has failed")
+    func failedAttempts() {
+        var machine = Self.machine()
+        _ = machine.connect(now: .zero)
+        _ = machine.requested(1, .success(Self.request), now: .zero)
+        let actions = machine.timerFired(Self.timer(.attempt, 1), isPaused: false, now: .seconds(15))
+        #expect(actions.first == .abort(1))
+        guard case .askRetryPolicy(1, 0, .seconds(15), let error)? = actions.last else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(error.code == .connectionTimedOut)
+        _ = machine.retryDecided(1, delay: .zero, reason: error)
+        _ = machine.timerFired(Self.timer(.retry, 2), isPaused: false, now: .seconds(15))
+        let refused = WebSocketError(.requestFailed, "no token")
+        #expect(
+            machine.requested(2, .failure(refused), now: .seconds(15))
+                == [.askRetryPolicy(2, retryCount: 1, elapsed: .seconds(15), reason: refused)]
+        )
+    }
+
+    @Test("the retry policy ends the attempts, and what waits to be sent fails with the reason")
+    func end() {
+        var machine = Self.machine()
+        _ = machine.connect(now: .zero)
+        #expect(machine.send("one", 1) == [])
+        _ = machine.requested(1, .success(Self.request), now: .zero)
+        _ = machine.closed(1, Self.loss, now: .zero)
+        #expect(
+            machine.retryDecided(1, delay: nil, reason: Self.reason)
+                == [.fail(1, Self.reason), .publish(.closed(WebSocketClosure(code: nil, error: Self.reason)))]
+        )
+        #expect(machine.connect(now: .zero) == [])
+        #expect(machine.send("two", 2) == [.fail(2, WebSocketError(.connectionClosed, "the WebSocket is closed"))])
+    }
+
+    @Test("messages wait for a connection, in order and up to the limits; one that is cancelled is not sent")
+    func queue() {
+        var machine = Self.machine()
+        #expect(machine.send("one", 1) == [])
+        #expect(machine.send("two", 2) == [])
+        let big = WebSocketMessage.binary([UInt8](repeating: 0, count: 95))
+        guard case .fail(3, let error)? = machine.send(big, 3).first else {
+            Issue.record("a message that is too big waits")
+            return
+        }
+        #expect(error.code == .sendQueueFull)
+        #expect(machine.send("three", 4) == [])
+        #expect(machine.send("four", 5).count == 1)
+        let cancellations = [machine.cancelSend(2), machine.cancelSend(2)]
+        #expect(cancellations == [true, false])
+        _ = machine.connect(now: .zero)
+        _ = machine.requested(1, .success(Self.request), now: .zero)
+        let writes = machine.opened(1, now: .zero).filter { if case .write = $0 { true } else { false } }
+        #expect(writes == [.write(1, 1, "one"), .write(1, 4, "three")])
+        #expect(machine.send("five", 6) == [.write(1, 6, "five")])
+    }
+
+    @Test("the heartbeat is sent after silence only, and its answer may be anything")
+    func heartbeat() {
+        var machine = Self.open()
+        machine.activity(1, now: .seconds(20))
+        #expect(
+            machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
+                == [.schedule(Self.timer(.heartbeat, 3), after: .seconds(20))]
+        )
+        #expect(
+            machine.timerFired(Self.timer(.heartbeat, 3), isPaused: false, now: .seconds(50))
+                == [.schedule(Self.timer(.answer, 4), after: .seconds(10)), .sendHeartbeat(1)]
+        )
+        machine.activity(1, now: .seconds(51))
+        #expect(
+            machine.timerFired(Self.timer(.answer, 4), isPaused: false, now: .seconds(60))
+                == [.schedule(Self.timer(.heartbeat, 5), after: .seconds(21))]
+        )
+    }
+
+    @Test("a connection whose heartbeat is not answered is lost, unless nothing is read from it")
+    func dead() {
+        var machine = Self.open()
+        _ = machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(30))
+        // The app takes no messages: an answer cannot be seen.
+        #expect(
+            machine.timerFired(Self.timer(.answer, 3), isPaused: true, now: .seconds(40))
+                == [.schedule(Self.timer(.heartbeat, 4), after: .seconds(30))]
+        )
+        _ = machine.timerFired(Self.timer(.heartbeat, 4), isPaused: false, now: .seconds(70))
+        let actions = machine.timerFired(Self.timer(.answer, 5), isPaused: false, now: .seconds(80))
+        #expect(actions.first == .abort(1))
+        guard case .askRetryPolicy(1, 0, .zero, let error)? = actions.last else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(error.code == .pongTimedOut)
+    }
+
+    @Test("without a heartbeat there is no timer")
+    func noHeartbeat() {
+        var machine = Self.machine(.none)
+        _ = machine.connect(now: .zero)
+        _ = machine.requested(1, .success(Self.request), now: .zero)
+        #expect(machine.opened(1, now: .zero) == [.cancel(Self.timer(.attempt, 1)), .publish(.open)])
+    }
+
+    @Test("closing ends it in every state, and takes down what belongs to the state")
+    func closing() {
+        let closed = Machine.Action.publish(.closed(WebSocketClosure(code: nil)))
+        var idle = Self.machine()
+        #expect(idle.close(code: 1000, reason: "") == [closed])
+        var preparing = Self.machine()
+        _ = preparing.connect(now: .zero)
+        #expect(preparing.close(code: 1000, reason: "") == [closed])
+        #expect(preparing.requested(1, .success(Self.request), now: .zero) == [])
+        var connecting = Self.machine()
+        _ = connecting.connect(now: .zero)
+        _ = connecting.requested(1, .success(Self.request), now: .zero)
+        #expect(connecting.close(code: 1000, reason: "") == [.cancel(Self.timer(.attempt, 1)), .abort(1), closed])
+        var asking = Self.open()
+        _ = asking.closed(1, Self.loss, now: .zero)
+        #expect(asking.close(code: 1000, reason: "") == [closed])
+        #expect(asking.retryDecided(1, delay: .zero, reason: Self.reason) == [])
+        var waiting = Self.open()
+        _ = waiting.closed(1, Self.loss, now: .zero)
+        _ = waiting.retryDecided(1, delay: .seconds(1), reason: Self.reason)
+        #expect(waiting.close(code: 1000, reason: "") == [.cancel(Self.timer(.retry, 3)), closed])
+        var open = Self.open()
+        #expect(
+            open.close(code: 4000, reason: "bye")
+                == [.cancel(Self.timer(.heartbeat, 2)), .publish(.closing), .close(1, 4000, reason: "bye")]
+        )
+        #expect(open.close(code: 1000, reason: "") == [])
+        let closure = WebSocketClosure(code: 4000, reason: "bye")
+        #expect(open.closed(1, closure, now: .zero) == [.publish(.closed(closure))])
+    }
+
+    @Test("what an earlier attempt or timer brings is ignored")
+    func stale() {
+        var machine = Self.open()
+        _ = machine.closed(1, Self.loss, now: .zero)
+        _ = machine.retryDecided(1, delay: .zero, reason: Self.reason)
+        _ = machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .zero)
+        _ = machine.requested(2, .success(Self.request), now: .zero)
+        #expect(machine.requested(1, .success(Self.request), now: .zero) == [])
+        #expect(machine.opened(1, now: .zero) == [])
+        #expect(machine.closed(1, Self.loss, now: .zero) == [])
+        #expect(machine.retryDecided(1, delay: nil, reason: Self.reason) == [])
+        #expect(machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(90)) == [])
+        #expect(machine.opened(2, now: .zero).contains(.publish(.open)))
+    }
+}

@@ -1,0 +1,188 @@
+import SocketTestSupport
+import TestSupport
+import Testing
+import WebSocketClient
+
+@Suite("A WebSocket that reconnects", .timeLimit(.minutes(5)))
+struct ReconnectingWebSocketTests {
+    private static let atOnce = ReconnectingWebSocket.Options(
+        retryPolicy: .delays([.zero]),
+        heartbeat: .none,
+        backOffReset: .zero
+    )
+
+    private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/" }
+
+    /// A number for each connection.
+    private func numbered(_ connections: Log<Void>) -> Int {
+        connections.append(())
+        return connections.count
+    }
+
+    @Test("messages of all connections come in one sequence, and what is sent early waits")
+    func reconnects() async throws {
+        let connections = Log<Void>()
+        let received = Log<[UInt8]>()
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            let number = numbered(connections)
+            if number == 1 { received.append(await peer.readFrame()?.payload ?? []) }
+            try await peer.write(serverFrame(1, "from \(number)"))
+            if number < 3 { return }
+            await peer.readToEnd()
+        } _: { port in
+            let webSocket = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
+            #expect(webSocket.state == .idle)
+            async let early: Void = webSocket.send("early")
+            webSocket.connect()
+            var messages: [WebSocketMessage] = []
+            for try await message in webSocket.messages.prefix(3) { messages.append(message) }
+            try await early
+            #expect(messages == ["from 1", "from 2", "from 3"])
+            #expect(received.elements == [Array("early".utf8)])
+            #expect(webSocket.state == .open)
+            try await webSocket.close()
+        }
+    }
+
+    @Test("the states tell of each loss, and end with the WebSocket")
+    func states() async throws {
+        let connections = Log<Void>()
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            if numbered(connections) == 1 {
+                try await peer.write(serverFrame(8, [0x03, 0xF3]))
+                await peer.readToEnd()
+            } else {
+                #expect(await peer.readFrame() == .close(4000, "bye"))
+                try await peer.write(serverFrame(8, [0x0F, 0xA0]))
+                await peer.readToEnd()
+            }
+        } _: { port in
+            let webSocket = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
+            var states = webSocket.states.makeAsyncIterator()
+            #expect(await states.next() == .idle)
+            webSocket.connect()
+            #expect(await states.next() == .connecting(attempt: 1))
+            #expect(await states.next() == .open)
+            guard case .waiting(2, .zero, let reason)? = await states.next() else {
+                Issue.record("the loss is not told")
+                return
+            }
+            #expect(reason.code == .connectionClosed && reason.closeCode == 1011)
+            #expect(await states.next() == .connecting(attempt: 2))
+            #expect(await states.next() == .open)
+            let closure = try await webSocket.close(code: 4000, reason: "bye")
+            #expect(closure == WebSocketClosure(code: 4000))
+            #expect(await states.next() == .closing)
+            #expect(await states.next() == .closed(closure))
+            #expect(await states.next() == nil)
+            #expect(try await webSocket.messages.first { _ in true } == nil)
+            await #expect(throws: WebSocketError.self) { try await webSocket.send("late") }
+        }
+    }
+
+    @Test(
+        "a dead connection is noticed by the heartbeat, a ping or a text of the app's, and replaced",
+        arguments: [true, false]
+    )
+    func heartbeat(isText: Bool) async throws {
+        let connections = Log<Void>()
+        let (heartbeats, heartbeat) = AsyncStream.makeStream(of: ScriptedPeer.Frame?.self)
+        let interval = Duration.milliseconds(1)
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            if numbered(connections) == 1 {
+                // It takes what comes, and never answers.
+                heartbeat.yield(await peer.readFrame())
+                await peer.readToEnd()
+            } else {
+                try await peer.write(serverFrame(1, "alive"))
+                await peer.readToEnd()
+            }
+        } _: { port in
+            var options = Self.atOnce
+            options.heartbeat =
+                isText
+                ? .text("beat", interval: interval, timeout: interval) : .ping(interval: interval, timeout: interval)
+            let webSocket = try ReconnectingWebSocket(to: url(port), options: options)
+            webSocket.connect()
+            #expect(try await webSocket.messages.first { _ in true } == "alive")
+            let expected =
+                isText ? ScriptedPeer.Frame(opcode: 1, payload: Array("beat".utf8)) : .init(opcode: 9, payload: [])
+            #expect(await heartbeats.first { _ in true } == .some(expected))
+        }
+    }
+
+    @Test("the request is made anew for each attempt, and the policy decides by the reason when to stop")
+    func request() async throws {
+        struct StopIfForbidden: RetryPolicy {
+            func delay(for context: RetryContext) -> Duration? {
+                (context.reason as? WebSocketError)?.httpStatus == 403 ? nil : .zero
+            }
+        }
+        let tokens = Log<Void>()
+        let seen = Log<String>()
+        try await withScriptedServer { peer in
+            let request = await peer.readUpgrade()
+            seen.append(request.split(separator: "\r\n").first { $0.hasPrefix("Token") }.map(String.init) ?? "none")
+            try await peer.write("HTTP/1.1 \(seen.count < 3 ? 500 : 403) No\r\nContent-Length: 0\r\n\r\n")
+            await peer.readToEnd()
+        } _: { port in
+            var options = Self.atOnce
+            options.retryPolicy = StopIfForbidden()
+            let webSocket = ReconnectingWebSocket(options: options) {
+                try WebSocketRequest(
+                    url: url(port),
+                    headers: [.init(name: "Token", value: "\(numbered(tokens))")]
+                )
+            }
+            webSocket.connect()
+            let error = await #expect(throws: WebSocketError.self) {
+                for try await _ in webSocket.messages {}
+            }
+            #expect(error?.httpStatus == 403)
+            #expect(seen.elements == ["Token: 1", "Token: 2", "Token: 3"])
+            guard case .closed(let closure) = webSocket.state else {
+                Issue.record("\(webSocket.state)")
+                return
+            }
+            #expect(closure.error == error)
+        }
+    }
+
+    @Test("a message that waits is cancelled with its task; too many are refused")
+    func waiting() async throws {
+        var options = Self.atOnce
+        options.maximumQueuedMessages = 1
+        let webSocket = try ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
+        let first = Task { try await webSocket.send("first") }
+        await waitUntil { await Self.isFull(webSocket) }
+        first.cancel()
+        await #expect(throws: CancellationError.self) { try await first.value }
+        try await webSocket.close()
+    }
+
+    /// Tries to send. If there is room, the attempt itself is cancelled.
+    private static func isFull(_ webSocket: ReconnectingWebSocket) async -> Bool {
+        let probe = Task { try await webSocket.send("probe") }
+        probe.cancel()
+        do { try await probe.value } catch let error as WebSocketError { return error.code == .sendQueueFull } catch {}
+        return false
+    }
+
+    @Test("releasing it closes the connection")
+    func released() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            try await peer.write(serverFrame(1, "one"))
+            #expect(await peer.readFrame() == .close(1001))
+            await peer.readToEnd()
+        } _: { port in
+            var webSocket: ReconnectingWebSocket? = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
+            webSocket?.connect()
+            #expect(try await webSocket?.messages.first { _ in true } == "one")
+            webSocket = nil
+        }
+    }
+}

@@ -1,0 +1,168 @@
+import NIOCore
+import SocketTestSupport
+import TestSupport
+import Testing
+import WebSocketClient
+
+@Suite("The upgrade to WebSocket")
+struct UpgradeTests {
+    static let request = WebSocketRequest(host: "ws.example.com", port: 443, useTLS: true, path: "/app/key?a=b")
+
+    @Test("the request has path, host and the caller's headers")
+    func text() throws {
+        var request = Self.request
+        request.subprotocols = ["pusher-channels-protocol-7", "v8"]
+        request.headers = [.init(name: "Origin", value: "https://example.com")]
+        let text = """
+            GET /app/key?a=b HTTP/1.1
+            Host: ws.example.com
+            Connection: Upgrade
+            Upgrade: websocket
+            Sec-WebSocket-Version: 13
+            Sec-WebSocket-Key: a2V5
+            Sec-WebSocket-Protocol: pusher-channels-protocol-7, v8
+            Origin: https://example.com
+
+
+            """
+        #expect(
+            try UpgradeRequest(request, key: "a2V5").text
+                == text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
+        )
+    }
+
+    @Test(
+        "the Host header has a port that is not the scheme's, and brackets around IPv6",
+        arguments: [
+            ("example.com", 80, false, "example.com"), ("example.com", 443, false, "example.com:443"),
+            ("example.com", 443, true, "example.com"), ("example.com", 80, true, "example.com:80"),
+            ("::1", 6001, false, "[::1]:6001"), ("[::1]", 443, true, "[::1]"),
+            ("127.0.0.1", 8080, true, "127.0.0.1:8080"),
+        ]
+    )
+    func host(host: String, port: Int, useTLS: Bool, expected: String) throws {
+        let request = WebSocketRequest(host: host, port: port, useTLS: useTLS, path: "/")
+        #expect(try UpgradeRequest(request).text.contains("\r\nHost: \(expected)\r\n"))
+    }
+
+    @Test("a Host header of the caller's stands in for ours")
+    func ownHost() throws {
+        var request = Self.request
+        request.headers = [.init(name: "host", value: "other")]
+        let text = try UpgradeRequest(request).text
+        #expect(text.contains("\r\nhost: other\r\n") && !text.contains("Host:"))
+    }
+
+    @Test("a value that cannot be sent is not shown: it may be a secret")
+    func secretValue() {
+        var request = Self.request
+        request.headers = [.init(name: "Authorization", value: "Bearer token\n")]
+        let error = #expect(throws: WebSocketError.self) { try UpgradeRequest(request) }
+        #expect(error?.message.contains("Authorization") == true)
+        #expect(error.map { "\($0)".contains("token") } == false)
+    }
+
+    @Test("nothing can be smuggled into the request")
+    func smuggling() {
+        func code(_ change: (inout WebSocketRequest) -> Void) -> WebSocketError.Code? {
+            var request = Self.request
+            change(&request)
+            do throws(WebSocketError) { _ = try UpgradeRequest(request) } catch { return error.code }
+            return nil
+        }
+        #expect(code { $0.path = "/a b" } == .invalidPath)
+        #expect(code { $0.path = "/a\r\nX: y" } == .invalidPath)
+        #expect(code { $0.path = "" } == .invalidPath)
+        #expect(code { $0.host = "a\r\nb" } == .invalidHost)
+        #expect(code { $0.host = "" } == .invalidHost)
+        #expect(code { $0.subprotocols = ["a", "a\nb"] } == .invalidOption)
+        #expect(code { $0.headers = [.init(name: "X", value: "a\r\nY: b")] } == .invalidOption)
+        #expect(code { $0.headers = [.init(name: "X\n", value: "a")] } == .invalidOption)
+        #expect(code { $0.headers = [.init(name: "", value: "a")] } == .invalidOption)
+        #expect(code { $0.headers = [.init(name: "Sec-WebSocket-Key", value: "a")] } == .invalidOption)
+    }
+
+    @Test("the right answer is accepted however it is cut, and what follows is left alone", arguments: [1, 2, 5, 1000])
+    func accepted(size: Int) throws {
+        let request = try UpgradeRequest(Self.request)
+        var reader = UpgradeResponseReader(request)
+        let early = "HTTP/1.1 103 Early Hints\r\nLink: x\r\n\r\n"
+        var rest = Array((early + acceptance(of: request.text) + "frames").utf8)[...]
+        var unread = ByteBuffer()
+        var isAccepted = false
+        while !isAccepted, !rest.isEmpty {
+            unread.writeBytes(rest.prefix(size))
+            rest = rest.dropFirst(size)
+            isAccepted = try reader.read(&unread)
+        }
+        unread.writeBytes(rest)
+        #expect(isAccepted && String(buffer: unread) == "frames")
+    }
+
+    @Test("one of the subprotocols offered may come back, and is known then")
+    func subprotocol() throws {
+        var offer = Self.request
+        offer.subprotocols = ["v8", "v7"]
+        let request = try UpgradeRequest(offer)
+        var reader = UpgradeResponseReader(request)
+        var answer = ByteBuffer(string: acceptance(of: request.text, extra: "sec-websocket-protocol: v7\r\n"))
+        #expect(try reader.read(&answer))
+        #expect(reader.subprotocol == "v7")
+    }
+
+    static let wrongAnswers: [(LongText, String)] = [
+        ("HTTP/1.1 503 Service Unavailable\r\n", "HTTP status 503 Service Unavailable"),
+        ("HTTP/1.1 301\r\n", "HTTP status 301"),
+        ("HTTP/1.1 200 OK\r\n", "HTTP status 200"),
+        ("SSH-2.0-OpenSSH", "it is not HTTP"),
+        ("\r\n", "it is not HTTP"),
+        // An alert, and the beginning of a handshake.
+        ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", "it is TLS, which the client does not use (useTLS)"),
+        ("\u{16}\u{3}\u{3}\u{0}\n", "it is TLS, which the client does not use (useTLS)"),
+        ("HTTP/2.0 200 OK\r\n", "it is not HTTP"),
+        ("HTTPS/1.1 \(String(repeating: "a", count: 20_000))", "it is not HTTP"),
+        ("HTTP/1.1 abc\r\n", "HTTP status"),
+        ("HTTP/1.1\r\n", "HTTP status"),
+        ("HTTP/1.1 99999999999999999999 X\r\n", "HTTP status"),
+        ("HTTP/1.1 101 X\r\n\r\n", "does not upgrade"),
+        ("HTTP/1.1 101 X\r\nno colon\r\n", "without a name"),
+        ("HTTP/1.1 101 X\r\n: value\r\n", "without a name"),
+        ("HTTP/1.1 101 X\r\nA: b\r\n folded: c\r\n", "with spaces"),
+        ("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n", "Sec-WebSocket-Accept"),
+        (
+            "HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: AAAA\r\n\r\n",
+            "Sec-WebSocket-Accept"
+        ),
+        ("HTTP/1.1 101 X\r\nA: \(String(repeating: "a", count: 20_000))", "larger than 16384 bytes"),
+        ("HTTP/1.1 101 X\r\n\(String(repeating: "A: b\r\n", count: 3_000))", "larger than 16384 bytes"),
+        (LongText(repeating: "HTTP/1.1 103 X\r\n\r\n", count: 1_000), "larger than 16384 bytes"),
+    ]
+
+    @Test("any other answer is refused, and the message says why", arguments: wrongAnswers)
+    func refused(answer: LongText, expected: String) throws {
+        let answer = answer.text
+        for size in [answer.utf8.count, 1] {
+            var reader = UpgradeResponseReader(try UpgradeRequest(Self.request))
+            var rest = Array(answer.utf8)[...]
+            let error = #expect(throws: WebSocketError.self) {
+                while !rest.isEmpty {
+                    var bytes = ByteBuffer(bytes: rest.prefix(size))
+                    rest = rest.dropFirst(size)
+                    _ = try reader.read(&bytes)
+                }
+            }
+            #expect(error?.code == .upgradeFailed)
+            #expect(error?.message.contains(expected) == true, "\(error?.message ?? "")")
+        }
+    }
+
+    @Test("extensions and subprotocols that were not offered are refused")
+    func notOffered() throws {
+        for extra in ["Sec-WebSocket-Extensions: permessage-deflate\r\n", "Sec-WebSocket-Protocol: v8\r\n"] {
+            let request = try UpgradeRequest(Self.request)
+            var reader = UpgradeResponseReader(request)
+            var answer = ByteBuffer(string: acceptance(of: request.text, extra: extra))
+            #expect(throws: WebSocketError.self) { try reader.read(&answer) }
+        }
+    }
+}

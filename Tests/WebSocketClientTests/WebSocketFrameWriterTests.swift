@@ -1,0 +1,58 @@
+import NIOCore
+import Testing
+import WebSocketClient
+
+@Suite("Frames of the client")
+struct WebSocketFrameWriterTests {
+    @Test(
+        "a text is masked, with its length as short as it can be",
+        arguments: [0, 1, 7, 125, 126, 65_535, 65_536, 70_003]
+    )
+    func text(length: Int) throws {
+        let text = String(repeating: "abc", count: length / 3 + 1).prefix(length)
+        let frame = WebSocketFrameWriter.frame(String(text), allocator: ByteBufferAllocator())
+        let (opcode, payload) = try #require(Self.unmask(frame))
+        #expect(opcode == 0x81)
+        #expect(payload.elementsEqual(text.utf8))
+    }
+
+    @Test("no two frames have the same key")
+    func keys() {
+        let payload = ByteBuffer(repeating: 0, count: 4)
+        let frames = (0..<8).map { _ in WebSocketFrameWriter.frame(.binary, payload, allocator: ByteBufferAllocator()) }
+        #expect(Set(frames).count > 1)
+    }
+
+    @Test("a close frame has code and reason, and never more than 125 bytes")
+    func close() throws {
+        let short = WebSocketFrameWriter.closeFrame(4000, reason: "why", allocator: ByteBufferAllocator())
+        #expect(try #require(Self.unmask(short)).payload == [0x0F, 0xA0] + Array("why".utf8))
+        let reason = String(repeating: "🎺", count: 50)
+        let long = WebSocketFrameWriter.closeFrame(4000, reason: reason, allocator: ByteBufferAllocator())
+        #expect(try #require(Self.unmask(long)).payload == [0x0F, 0xA0] + Array(reason.utf8.prefix(120)))
+    }
+
+    @Test("a close frame without a code is empty", arguments: [1005, -1, 65_536])
+    func closeWithoutCode(code: Int) throws {
+        let frame = WebSocketFrameWriter.closeFrame(
+            WebSocketCloseCode(rawValue: code),
+            reason: "why",
+            allocator: ByteBufferAllocator()
+        )
+        #expect(try #require(Self.unmask(frame)).payload == [])
+    }
+
+    private static func unmask(_ frame: ByteBuffer) -> (opcode: UInt8, payload: [UInt8])? {
+        var frame = frame
+        guard let opcode = frame.readInteger(as: UInt8.self), let second = frame.readInteger(as: UInt8.self),
+            second & 0x80 != 0
+        else { return nil }
+        var length = Int(second & 0x7F)
+        if length == 126 { length = frame.readInteger(as: UInt16.self).map(Int.init) ?? 0 }
+        if length == 127 { length = frame.readInteger(as: UInt64.self).map(Int.init) ?? 0 }
+        guard let key = frame.readBytes(length: 4), let payload = frame.readBytes(length: length),
+            frame.readableBytes == 0
+        else { return nil }
+        return (opcode, payload.enumerated().map { $1 ^ key[$0 % 4] })
+    }
+}

@@ -1,0 +1,170 @@
+import NIOCore
+import NIOSSL
+import RealtimeNetworking
+import SocketTestSupport
+import TestTLS
+import Testing
+import WebSocketClient
+
+@Suite("WebSockets over TLS", .timeLimit(.minutes(5)))
+struct WebSocketTLSTests {
+    @Test("the certificate has to be for the host, be it a name or an address", arguments: ["localhost", "127.0.0.1"])
+    func full(host: String) async throws {
+        let right = try TestCertificates()
+        let roots = TLSOptions(trustRoots: .only(pem: right.rootPEM))
+        #expect(try await failure(right, host: host, roots) == nil)
+        let more = TLSOptions(trustRoots: .systemAnd(pem: right.rootPEM))
+        #expect(try await failure(right, host: host, more) == nil)
+
+        let wrong = try TestCertificates(hosts: ["example.com"], addresses: [[127, 0, 0, 2]])
+        let wrongRoots = TLSOptions(trustRoots: .only(pem: wrong.rootPEM))
+        #expect(
+            try await failure(wrong, host: host, wrongRoots)?.contains("the certificate is not for '\(host)'") == true
+        )
+    }
+
+    @Test("an authority that is not trusted is refused")
+    func unknownAuthority() async throws {
+        let certificates = try TestCertificates()
+        let expected = "not from a trusted authority"
+        #expect(try await failure(certificates, TLSOptions())?.contains(expected) == true)
+        let others = TLSOptions(trustRoots: .only(pem: try TestCertificates().rootPEM))
+        #expect(try await failure(certificates, others)?.contains(expected) == true)
+        let unnamed = TLSOptions(certificateVerification: .noHostnameVerification)
+        #expect(try await failure(certificates, unnamed)?.contains(expected) == true)
+    }
+
+    @Test("an expired certificate is refused, and the message says so")
+    func expired() async throws {
+        let certificates = try TestCertificates(isExpired: true)
+        let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
+        #expect(try await failure(certificates, options)?.contains("the certificate has expired") == true)
+    }
+
+    @Test("without the check of the name, the authority still counts")
+    func noHostnameVerification() async throws {
+        let certificates = try TestCertificates(hosts: ["example.com"], addresses: [])
+        let options = TLSOptions(
+            trustRoots: .only(pem: certificates.rootPEM),
+            certificateVerification: .noHostnameVerification
+        )
+        #expect(try await failure(certificates, options) == nil)
+    }
+
+    @Test("the insecure option accepts anything")
+    func insecure() async throws {
+        let certificates = try TestCertificates(hosts: ["example.com"], addresses: [], isExpired: true)
+        let options = TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate)
+        #expect(try await failure(certificates, options) == nil)
+    }
+
+    @Test(
+        "trust roots that are no certificates are an error at once",
+        arguments: ["", "rubbish", "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"]
+    )
+    func invalidPEM(pem: String) {
+        for roots in [.systemAnd(pem: pem), .only(pem: pem)] as [TLSOptions.TrustRoots] {
+            let options = TLSOptions(trustRoots: roots)
+            let error = #expect(throws: NetworkError.self) { try options.validate() }
+            #expect(error?.code == .invalidOption)
+        }
+    }
+
+    @Test("a port without TLS")
+    func noTLS() async throws {
+        try await withScriptedServer { peer in
+            try await peer.write("HTTP/1.1 400 Bad Request\r\n\r\n")
+            await peer.readToEnd()
+        } _: { port in
+            let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: true, path: "/"))
+            let end = try #require(await socket.next())
+            #expect(
+                end.error == .tlsFailed && end.message.contains("does not speak TLS on that port (useTLS)"),
+                "\(end)"
+            )
+            #expect(try await socket.abort() == [])
+        }
+    }
+
+    @Test("a port with TLS, and a client without: the error names useTLS only if the server has answered with TLS")
+    func onlyTLS() async throws {
+        let alert: [UInt8] = [0x15, 3, 3, 0, 2, 2, 10]
+        for answer in [alert, []] {
+            try await withScriptedServer { peer in
+                _ = await peer.readUpgrade()
+                if !answer.isEmpty { try await peer.write(answer) }
+            } _: { port in
+                let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: false, path: "/"))
+                let end = try #require(await socket.next())
+                #expect(end.error == .upgradeFailed)
+                #expect(end.message.contains("useTLS") != answer.isEmpty, "\(end)")
+                #expect(try await socket.abort() == [])
+            }
+        }
+    }
+
+    @Test("a server that ends the connection during the handshake")
+    func endedDuringHandshake() async throws {
+        try await withScriptedServer { _ in
+        } _: { port in
+            let socket = try SocketUnderTest(.init(host: "127.0.0.1", port: port, useTLS: true, path: "/"))
+            let end = try #require(await socket.next())
+            #expect(end.error == .tlsFailed && !end.message.contains("useTLS"), "\(end)")
+            #expect(try await socket.abort() == [])
+        }
+    }
+
+    @Test("one connector opens many sockets, with messages and a clean end")
+    func conversation() async throws {
+        let certificates = try TestCertificates()
+        let options = TLSOptions(trustRoots: .only(pem: certificates.rootPEM))
+        let connector = WebSocketConnector(.init(closeTimeout: .seconds(3600), tls: options))
+        try await withScriptedServer(tls: certificates.serverContext) { peer in
+            try await peer.acceptUpgrade(followedBy: serverFrame(1, "over TLS"))
+            #expect(await peer.readFrame() == .init(opcode: 1, payload: Array("answer".utf8)))
+            try await peer.write(serverFrame(8, [0x0F, 0xA1]))
+            #expect(await peer.readFrame() == .close(4001))
+        } _: { port in
+            for _ in 0..<3 {
+                let socket = try SocketUnderTest(
+                    .init(host: "localhost", port: port, useTLS: true, path: "/"),
+                    connector: connector
+                )
+                #expect(await socket.nextOutcome() == .opened)
+                #expect(await socket.nextOutcome() == .text("over TLS"))
+                try await socket.perform {
+                    $0.send("answer", promise: nil)
+                    $0.flush()
+                }
+                #expect(await socket.nextOutcome() == .closed(WebSocketClosure(code: 4001)))
+            }
+        }
+    }
+
+    /// Why the connection could not be opened; nil where it could.
+    private func failure(
+        _ certificates: TestCertificates,
+        host: String = "127.0.0.1",
+        _ options: TLSOptions
+    ) async throws -> String? {
+        var failure: String? = "nothing was reported"
+        try await withScriptedServer(tls: certificates.serverContext) { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            let socket = try SocketUnderTest(
+                .init(host: host, port: port, useTLS: true, path: "/"),
+                options: .init(tls: options)
+            )
+            switch await socket.nextOutcome() {
+            case .opened: failure = nil
+            case .closed(let closure):
+                #expect(closure.error?.code == .tlsFailed)
+                failure = closure.error?.message
+            default: break
+            }
+            _ = try await socket.abort()
+        }
+        return failure
+    }
+}

@@ -1,0 +1,229 @@
+import NIOCore
+import NIOPosix
+import SocketTestSupport
+import TestSupport
+import Testing
+import WebSocketClient
+
+@Suite("A WebSocket", .timeLimit(.minutes(5)))
+struct WebSocketTests {
+    private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/chat?room=1" }
+
+    @Test("sends and receives texts and bytes, and offers subprotocols")
+    func messages() async throws {
+        try await withScriptedServer { peer in
+            let request = await peer.readUpgrade()
+            #expect(request.hasPrefix("GET /chat?room=1 HTTP/1.1\r\n"))
+            #expect(request.contains("\r\nSec-WebSocket-Protocol: v2, v1\r\n"))
+            #expect(request.contains("\r\nX-Token: secret\r\n"))
+            try await peer.write(acceptance(of: request, extra: "Sec-WebSocket-Protocol: v1\r\n"))
+            while let frame = await peer.readFrame(), frame.opcode != 8 {
+                try await peer.write(serverFrame(frame.opcode, frame.payload))
+            }
+            try await peer.write(serverFrame(8, [0x03, 0xE8]))
+            await peer.readToEnd()
+        } _: { port in
+            let webSocket = try await WebSocket.connect(
+                to: url(port),
+                subprotocols: ["v2", "v1"],
+                headers: [.init(name: "X-Token", value: "secret")]
+            )
+            #expect(webSocket.subprotocol == "v1")
+            var messages = webSocket.messages.makeAsyncIterator()
+            try await webSocket.send("Grüße")
+            try await webSocket.send([1, 2, 3])
+            #expect(try await messages.next() == .text("Grüße"))
+            #expect(try await messages.next() == .binary([1, 2, 3]))
+            #expect(webSocket.closure == nil)
+            #expect(try await webSocket.close() == WebSocketClosure(code: 1000))
+            #expect(try await messages.next() == nil)
+            let error = await #expect(throws: WebSocketError.self) { try await webSocket.send("late") }
+            #expect(error?.code == .connectionClosed)
+            #expect(try await webSocket.close() == WebSocketClosure(code: 1000))
+        }
+    }
+
+    @Test("measures how long the server takes to answer a ping, and tells if it never does")
+    func ping() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            let ping = await peer.readFrame()
+            #expect(ping?.opcode == 9)
+            // An answer to another ping, and then the right one.
+            try await peer.write(serverFrame(10, "other") + serverFrame(10, ping?.payload ?? []))
+            _ = await peer.readFrame()
+        } _: { port in
+            let webSocket = try await WebSocket.connect(to: url(port))
+            #expect(try await webSocket.ping() > .zero)
+            // The server ends the connection instead of answering.
+            await #expect(throws: WebSocketError.self) { try await webSocket.ping() }
+        }
+    }
+
+    @Test("a closing handshake ends the sequence, whatever its code, and the code is known")
+    func closedByServer() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade(
+                followedBy: serverFrame(1, "last") + serverFrame(8, [0x0F, 0xA1] + Array("bye".utf8))
+            )
+            await peer.readToEnd()
+        } _: { port in
+            let webSocket = try await WebSocket.connect(to: url(port))
+            var received: [WebSocketMessage] = []
+            for try await message in webSocket.messages { received.append(message) }
+            #expect(received == ["last"])
+            #expect(webSocket.closure == WebSocketClosure(code: 4001, reason: "bye"))
+        }
+    }
+
+    @Test("a lost connection and a violation are thrown after the messages that came before them")
+    func lost() async throws {
+        for (bytes, code) in [([], .connectionClosed), (serverFrame(0x3), .protocolViolation)]
+            as [([UInt8], WebSocketError.Code)]
+        {
+            try await withScriptedServer { peer in
+                try await peer.acceptUpgrade(followedBy: serverFrame(1, "last") + bytes)
+            } _: { port in
+                let webSocket = try await WebSocket.connect(to: url(port))
+                var messages = webSocket.messages.makeAsyncIterator()
+                #expect(try await messages.next() == "last")
+                let error = await #expect(throws: WebSocketError.self) { try await messages.next() }
+                #expect(error?.code == code)
+                #expect(try await messages.next() == nil)
+                #expect(webSocket.closure?.error?.code == code)
+            }
+        }
+    }
+
+    @Test("if nobody takes messages, the client stops reading, and no message is lost")
+    func backPressure() async throws {
+        let count = 400
+        let payload = [UInt8](repeating: 7, count: 100_000)
+        let sent = Log<Int>()
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            for number in 1...count {
+                try await peer.write(serverFrame(2, payload))
+                sent.append(number)
+            }
+            try await peer.write(serverFrame(8, [0x03, 0xE8]))
+            await peer.readToEnd()
+        } _: { port in
+            let webSocket = try await WebSocket.connect(to: url(port), options: .init(receiveBufferSize: 200_000))
+            var received = 0
+            for try await message in webSocket.messages {
+                if received == 0 { await waitUntil { webSocket.isPaused } }
+                // 40 MB do not fit into the system's buffers: the server has to wait.
+                if received == 0 { #expect(sent.count < count) }
+                #expect(message == .binary(payload))
+                received += 1
+            }
+            #expect(received == count)
+        }
+    }
+
+    @Test("the connection is closed when the last reference to the WebSocket and its messages is released")
+    func released() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade(followedBy: serverFrame(1, "one"))
+            #expect(await peer.readFrame() == .close(1001))
+            await peer.readToEnd()
+        } _: { port in
+            var messages: WebSocketMessages? = try await WebSocket.connect(to: url(port)).messages
+            for try await message in try #require(messages) {
+                #expect(message == "one")
+                break
+            }
+            messages = nil
+        }
+    }
+
+    @Test("a refused upgrade gives its status; an invalid URL or close code is named before anything is sent")
+    func refused() async throws {
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            try await peer.write("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
+            await peer.readToEnd()
+        } _: { port in
+            let error = await #expect(throws: WebSocketError.self) { try await WebSocket.connect(to: url(port)) }
+            #expect(error?.code == .upgradeFailed && error?.httpStatus == 401)
+        }
+        for url in ["ftp://example.com", "example.com", "ws://", "ws://me:hush@/x", "ws://a b/"] {
+            let error = await #expect(throws: WebSocketError.self) { try await WebSocket.connect(to: url) }
+            #expect(error?.code == .invalidURL, "\(url)")
+            #expect(error?.message.contains("hush") == false)
+        }
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            let webSocket = try await WebSocket.connect(to: url(port))
+            for code in [0, 999, 1005, 1006, 1015, 2000, 5000] {
+                let error = await #expect(throws: WebSocketError.self) {
+                    try await webSocket.close(code: .init(rawValue: code))
+                }
+                #expect(error?.code == .invalidCloseCode)
+            }
+            #expect(webSocket.closure == nil)
+        }
+    }
+
+    @Test("of many connections that are made at once, each is noticed")
+    func many() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade(followedBy: serverFrame(1, "one"))
+            await peer.readToEnd()
+        } _: { port in
+            try await withThrowingDiscardingTaskGroup { group in
+                for _ in 1...100 {
+                    group.addTask {
+                        let webSocket = try await WebSocket.connect(
+                            to: url(port),
+                            options: .init(connectTimeout: .patience)
+                        )
+                        #expect(try await webSocket.messages.first { _ in true } == "one")
+                    }
+                }
+            }
+        }
+    }
+
+    @Test("an attempt ends after its time, and when its task is cancelled")
+    func attemptEnds() async throws {
+        let (arrivals, arrival) = AsyncStream.makeStream(of: Void.self)
+        try await withScriptedServer { peer in
+            _ = await peer.readUpgrade()
+            arrival.yield()
+            await peer.readToEnd()
+        } _: { port in
+            let error = await #expect(throws: WebSocketError.self) {
+                try await WebSocket.connect(to: url(port), options: .init(connectTimeout: .milliseconds(1)))
+            }
+            #expect(error?.code == .connectionTimedOut)
+            let attempt = Task {
+                try await WebSocket.connect(to: url(port), options: .init(connectTimeout: .patience))
+            }
+            await arrivals.first { _ in true }
+            attempt.cancel()
+            await #expect(throws: CancellationError.self) { try await attempt.value }
+        }
+    }
+
+    @Test("a task that waits for a message and is cancelled gets none, and takes none from another one")
+    func cancelledConsumer() async throws {
+        let (go, goes) = AsyncStream.makeStream(of: Void.self)
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            await go.first { _ in true }
+            try await peer.write(serverFrame(1, "for the other"))
+            await peer.readToEnd()
+        } _: { port in
+            let webSocket = try await WebSocket.connect(to: url(port))
+            let cancelled = Task { try await webSocket.messages.first { _ in true } }
+            cancelled.cancel()
+            #expect(try await cancelled.value == nil)
+            goes.yield()
+            #expect(try await webSocket.messages.first { _ in true } == "for the other")
+        }
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import Foundation
+import WebSocketClient
+
+/// Takes the cases of an Autobahn fuzzing server, one connection a case, and echoes each message.
+@main
+struct AutobahnClient: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "autobahn-client",
+        abstract: "Runs WebSocketClient against an Autobahn fuzzing server."
+    )
+
+    @Argument(help: "The server: ws://HOST:PORT.")
+    var url: String
+
+    @Option(help: "The client's name in the reports.")
+    var agent = "WebSocketClient"
+
+    @Option(help: "How long a case may take, in seconds.")
+    var caseSeconds = 60
+
+    private static let goodBehaviors: Set<String> = ["OK", "NON-STRICT", "INFORMATIONAL", "UNIMPLEMENTED"]
+
+    /// What the server says of a case.
+    private struct Answer: Decodable {
+        var behavior: String?
+        var id: String?
+    }
+
+    func run() async throws {
+        guard let answer = try await visit("/getCaseCount"), let count = Int(answer), count > 0 else {
+            throw ValidationError("the server did not say how many cases it has")
+        }
+        var failures: [String] = []
+        var counts: [String: Int] = [:]
+        for number in 1...count {
+            do {
+                _ = try await visit("/runCase?case=\(number)&agent=\(agent)", echo: true)
+                let behavior = try await ask("/getCaseStatus?case=\(number)&agent=\(agent)").behavior ?? "unknown"
+                counts[behavior, default: 0] += 1
+                guard !Self.goodBehaviors.contains(behavior) else { continue }
+                failures.append("case \(try await ask("/getCaseInfo?case=\(number)").id ?? "\(number)"): \(behavior)")
+            } catch {
+                failures.append("case number \(number): \(error)")
+            }
+        }
+        _ = try await visit("/updateReports?agent=\(agent)")
+        let summary = counts.sorted { $0.key < $1.key }.map { "\($0.key) \($0.value)" }.joined(separator: ", ")
+        print("\(count) cases: \(summary)")
+        for failure in failures { print(failure) }
+        if !failures.isEmpty { throw ExitCode.failure }
+    }
+
+    private func ask(_ path: String) async throws -> Answer {
+        try JSONDecoder().decode(Answer.self, from: Data((try await visit(path) ?? "").utf8))
+    }
+
+    /// Opens the path, waits for the end of the connection, and returns the last text.
+    private func visit(_ path: String, echo: Bool = false) async throws -> String? {
+        let webSocket = try await WebSocket.connect(to: url + path)
+        let limit = Task {
+            try await Task.sleep(for: .seconds(caseSeconds))
+            try await webSocket.close()
+        }
+        defer { limit.cancel() }
+        var last: String?
+        do {
+            for try await message in webSocket.messages {
+                if echo { try await webSocket.send(message) }
+                if case .text(let text) = message { last = text }
+            }
+        } catch is WebSocketError {
+            // A case may end with an error. Whether it is the right one is for the server to judge.
+        }
+        return last
+    }
+}

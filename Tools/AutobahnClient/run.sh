@@ -1,0 +1,52 @@
+#!/usr/bin/env bash
+# Runs the Autobahn conformance suite against WebSocketClient.
+#
+#   URL=ws://HOST:PORT run.sh          against a fuzzing server that runs already; fails where the server calls a case FAILED
+#   AUTOBAHN=/path/to/autobahn.sh run.sh
+#                                      starts that server in a directory of its own, on a free port, prints the summary
+#                                      and exits with its status
+#
+# More settings: AGENT (WebSocketClient), CONFIGURATION (debug), CASES (the server's default),
+# DIR (a directory that keeps the server and its reports; a temporary one by default).
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/../.." && pwd)
+agent=${AGENT:-WebSocketClient}
+configuration=${CONFIGURATION:-debug}
+
+if [ -z "${URL:-}" ] && [ ! -f "${AUTOBAHN:-}" ]; then
+    sed -n '2,10s/^# \{0,1\}//p' "$0" >&2
+    exit 2
+fi
+
+swift=${SWIFT:-swift}
+read -ra flags <<<"--configuration $configuration ${FLAGS:-}"
+options=(--package-path "$root/Tools" --scratch-path "$root/.build" --disable-build-manifest-caching "${flags[@]}")
+"$swift" build "${options[@]}" --product autobahn-client
+client=$("$swift" build "${options[@]}" --show-bin-path)/autobahn-client
+
+if [ -n "${URL:-}" ]; then
+    exec "$client" "$URL" --agent "$agent"
+fi
+
+directory=${DIR:-$(mktemp -d)}
+mkdir -p "$directory"
+finish() {
+    status=$?
+    trap - EXIT
+    bash "$AUTOBAHN" --stop "$directory" >/dev/null 2>&1 || true
+    if [ -z "${DIR:-}" ]; then rm -rf "$directory"; fi
+    exit "$status"
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+bash "$AUTOBAHN" --background ${CASES:+--cases "$CASES"} "$directory" "$port"
+
+client_status=0
+"$client" "ws://127.0.0.1:$port" --agent "$agent" || client_status=$?
+summary_status=0
+bash "$AUTOBAHN" --summary "$directory" "$agent" || summary_status=$?
+if [ "$summary_status" -ne 0 ]; then exit "$summary_status"; fi
+exit "$client_status"
