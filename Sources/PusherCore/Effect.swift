@@ -30,9 +30,11 @@ package enum Effect: Hashable, Sendable {
 
     /// Ask the retry policy, and answer with ``ClientStateMachine/retryDecided(_:delay:now:into:)``.
     case askRetryPolicy(RetryQuestionID, RetryQuestion)
-    /// Ask the authorizer: say with ``ClientStateMachine/authorizationsBegan(_:into:)`` when that begins, from when on the
-    /// time runs, and answer with ``ClientStateMachine/authorized(_:_:now:into:)``.
-    case authorize(AuthorizationTry, AuthorizationQuestion)
+    /// Call ``ClientStateMachine/authorizationsGathered(batchSize:into:)`` in another turn of the loop.
+    case gatherAuthorizations
+    /// Make one request to the authorizer, for several channels or for the user, and answer each try with
+    /// ``ClientStateMachine/authorized(_:_:now:into:)``.
+    case authorize([AuthorizationTry: AuthorizationQuestion])
     /// The answer is not wanted any more.
     case cancelAuthorization(AuthorizationTry)
 

@@ -6,6 +6,7 @@ import WebSocketClient
 @Suite("A WebSocket that reconnects", .timeLimit(.minutes(5)))
 struct ReconnectingWebSocketTests {
     private static let atOnce = ReconnectingWebSocket.Options(
+        connection: WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience),
         retryPolicy: .delays([.zero]),
         heartbeat: .none,
         backOffReset: .zero

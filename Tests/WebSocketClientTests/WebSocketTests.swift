@@ -7,6 +7,9 @@ import WebSocketClient
 
 @Suite("A WebSocket", .timeLimit(.minutes(5)))
 struct WebSocketTests {
+    /// No machine is so slow that the server's part takes longer.
+    private static let patient = WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience)
+
     private func url(_ port: Int) -> String { "ws://127.0.0.1:\(port)/chat?room=1" }
 
     @Test("sends and receives texts and bytes, and offers subprotocols")
@@ -26,7 +29,8 @@ struct WebSocketTests {
             let webSocket = try await WebSocket.connect(
                 to: url(port),
                 subprotocols: ["v2", "v1"],
-                headers: [.init(name: "X-Token", value: "secret")]
+                headers: [.init(name: "X-Token", value: "secret")],
+                options: Self.patient
             )
             #expect(webSocket.subprotocol == "v1")
             var messages = webSocket.messages.makeAsyncIterator()
@@ -53,7 +57,7 @@ struct WebSocketTests {
             try await peer.write(serverFrame(10, "other") + serverFrame(10, ping?.payload ?? []))
             _ = await peer.readFrame()
         } _: { port in
-            let webSocket = try await WebSocket.connect(to: url(port))
+            let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             #expect(try await webSocket.ping() > .zero)
             // The server ends the connection instead of answering.
             await #expect(throws: WebSocketError.self) { try await webSocket.ping() }
@@ -68,7 +72,7 @@ struct WebSocketTests {
             )
             await peer.readToEnd()
         } _: { port in
-            let webSocket = try await WebSocket.connect(to: url(port))
+            let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             var received: [WebSocketMessage] = []
             for try await message in webSocket.messages { received.append(message) }
             #expect(received == ["last"])
@@ -84,7 +88,7 @@ struct WebSocketTests {
             try await withScriptedServer { peer in
                 try await peer.acceptUpgrade(followedBy: serverFrame(1, "last") + bytes)
             } _: { port in
-                let webSocket = try await WebSocket.connect(to: url(port))
+                let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
                 var messages = webSocket.messages.makeAsyncIterator()
                 #expect(try await messages.next() == "last")
                 let error = await #expect(throws: WebSocketError.self) { try await messages.next() }
@@ -109,7 +113,10 @@ struct WebSocketTests {
             try await peer.write(serverFrame(8, [0x03, 0xE8]))
             await peer.readToEnd()
         } _: { port in
-            let webSocket = try await WebSocket.connect(to: url(port), options: .init(receiveBufferSize: 200_000))
+            let webSocket = try await WebSocket.connect(
+                to: url(port),
+                options: .init(connectTimeout: .patience, receiveBufferSize: 200_000)
+            )
             var received = 0
             for try await message in webSocket.messages {
                 if received == 0 { await waitUntil { webSocket.isPaused } }
@@ -129,7 +136,8 @@ struct WebSocketTests {
             #expect(await peer.readFrame() == .close(1001))
             await peer.readToEnd()
         } _: { port in
-            var messages: WebSocketMessages? = try await WebSocket.connect(to: url(port)).messages
+            var messages: WebSocketMessages? = try await WebSocket.connect(to: url(port), options: Self.patient)
+                .messages
             for try await message in try #require(messages) {
                 #expect(message == "one")
                 break
@@ -145,7 +153,9 @@ struct WebSocketTests {
             try await peer.write("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
             await peer.readToEnd()
         } _: { port in
-            let error = await #expect(throws: WebSocketError.self) { try await WebSocket.connect(to: url(port)) }
+            let error = await #expect(throws: WebSocketError.self) {
+                try await WebSocket.connect(to: url(port), options: Self.patient)
+            }
             #expect(error?.code == .upgradeFailed && error?.httpStatus == 401)
         }
         for url in ["ftp://example.com", "example.com", "ws://", "ws://me:hush@/x", "ws://a b/"] {
@@ -157,7 +167,7 @@ struct WebSocketTests {
             try await peer.acceptUpgrade()
             await peer.readToEnd()
         } _: { port in
-            let webSocket = try await WebSocket.connect(to: url(port))
+            let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             for code in [0, 999, 1005, 1006, 1015, 2000, 5000] {
                 let error = await #expect(throws: WebSocketError.self) {
                     try await webSocket.close(code: .init(rawValue: code))
@@ -179,7 +189,7 @@ struct WebSocketTests {
                     group.addTask {
                         let webSocket = try await WebSocket.connect(
                             to: url(port),
-                            options: .init(connectTimeout: .patience)
+                            options: Self.patient
                         )
                         #expect(try await webSocket.messages.first { _ in true } == "one")
                     }
@@ -201,7 +211,7 @@ struct WebSocketTests {
             }
             #expect(error?.code == .connectionTimedOut)
             let attempt = Task {
-                try await WebSocket.connect(to: url(port), options: .init(connectTimeout: .patience))
+                try await WebSocket.connect(to: url(port), options: Self.patient)
             }
             await arrivals.first { _ in true }
             attempt.cancel()
@@ -218,7 +228,7 @@ struct WebSocketTests {
             try await peer.write(serverFrame(1, "for the other"))
             await peer.readToEnd()
         } _: { port in
-            let webSocket = try await WebSocket.connect(to: url(port))
+            let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             let cancelled = Task { try await webSocket.messages.first { _ in true } }
             cancelled.cancel()
             #expect(try await cancelled.value == nil)

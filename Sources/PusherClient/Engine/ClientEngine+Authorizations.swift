@@ -1,67 +1,57 @@
 import NIOCore
 
-/// Asking the authorizers, which are user code, and slow.
+/// Asking the authorizers, which are your code, and slow. The machine decides when and how many.
 extension ClientEngine {
-    /// Called on the event loop, for an effect.
-    func authorize(_ authorization: AuthorizationTry, _ question: AuthorizationQuestion) {
-        switch question.subject {
-        case .channel(let name):
-            let request = AuthorizationRequest(socketID: question.socketID, channelName: name)
-            loopState.value.authorizations.waiting.append((authorization, request))
-            scheduleAsking()
-        case .user:
-            let (method, context, socketID) = (options.userAuthMethod, authorizationContext, question.socketID)
-            let task = Task {
-                let result = await method.authenticate(socketID: socketID, in: context)
-                self.answer([(authorization, result)])
+    /// In another turn of the loop: what comes up in this one, retries that are due among it, comes together.
+    func gatherAuthorizations() {
+        eventLoop.execute { [self] in
+            let batchSize = options.authMethod.maximumBatchSize
+            step { state, _ in
+                state.machine.authorizationsGathered(batchSize: batchSize, into: &state.pending)
             }
-            loopState.value.authorizations.add(task, forUser: authorization)
-            began([authorization])
         }
     }
 
-    /// In the next turn of the loop: so that what came up in this one, retries that are due among it, comes together.
-    private func scheduleAsking() {
-        guard !loopState.value.authorizations.isScheduled, !loopState.value.authorizations.waiting.isEmpty else {
-            return
-        }
-        loopState.value.authorizations.isScheduled = true
-        eventLoop.execute {
-            self.loopState.value.authorizations.isScheduled = false
-            self.askAuthorizers()
-        }
-    }
-
-    private func askAuthorizers() {
-        let method = options.authMethod
-        let size = max(method.maximumBatchSize, 1)
-        allowBatches(of: size)
+    func authorize(_ questions: [AuthorizationTry: AuthorizationQuestion]) {
         let context = authorizationContext
-        var begun: [AuthorizationTry] = []
-        while loopState.value.authorizations.channelCount < max(limits.authorizationsAtOnce, 1),
-            !loopState.value.authorizations.waiting.isEmpty
-        {
-            let batch = loopState.value.authorizations.takeBatch(of: size)
-            guard !batch.isEmpty else { continue }
-            let task = Task {
-                let results = await method.authorize(batch.map(\.request), in: context)
-                self.answer(Array(zip(batch.map(\.id), results)))
+        let tries = questions.keys.sorted()
+        var requests: [AuthorizationRequest] = []
+        for case let question? in tries.map({ questions[$0] }) {
+            switch question.subject {
+            case .channel(let name):
+                requests.append(AuthorizationRequest(socketID: question.socketID, channelName: name))
+            case .user:
+                let (method, socketID) = (options.userAuthMethod, question.socketID)
+                return ask(tries) { [await method.authenticate(socketID: socketID, in: context)] }
             }
-            loopState.value.authorizations.add(task, for: batch.map(\.id))
-            begun += batch.map(\.id)
         }
-        if !begun.isEmpty { began(begun) }
+        let method = options.authMethod
+        ask(tries) { [requests] in await method.authorize(requests, in: context) }
     }
 
-    private func began(_ authorizations: [AuthorizationTry]) {
-        step { state, _ in state.machine.authorizationsBegan(authorizations, into: &state.pending) }
+    private func ask(
+        _ tries: [AuthorizationTry],
+        _ authorizer: @escaping @Sendable () async -> [Result<Authorization, AuthorizationError>]
+    ) {
+        let task = Task {
+            let results = await authorizer()
+            eventLoop.execute { self.answer(Array(zip(tries, results))) }
+        }
+        loopState.value.authorizations.add(task, for: tries)
     }
 
-    /// The machine's bound is one of channels, and a request may be for many.
-    private func allowBatches(of size: Int) {
-        let count = options.limits.authorizationsAtOnce.clampedProduct(size)
-        guard count != read({ $0.machine.configuration.authorizationsAtOnce }) else { return }
-        step { state, _ in state.machine.setAuthorizationsAtOnce(count, into: &state.pending) }
+    private func answer(_ answers: [(AuthorizationTry, Result<Authorization, AuthorizationError>)]) {
+        for (authorization, _) in answers { _ = loopState.value.authorizations.remove(authorization) }
+        step { state, now in
+            for (authorization, result) in answers {
+                state.machine.authorized(authorization, result, now: now, into: &state.pending)
+            }
+        }
+    }
+
+    /// A request of which no answer is wanted any more is cancelled.
+    func cancelAuthorization(_ authorization: AuthorizationTry) {
+        loopState.value.authorizations.remove(authorization)?.cancel()
     }
 
     private var authorizationContext: AuthorizationContext {
@@ -73,31 +63,5 @@ extension ClientEngine {
             timeout: options.timeouts.authorization,
             maximumResponseSize: limits.authorizationResponseSize
         )
-    }
-
-    /// A request that is given up makes room for another.
-    func cancelAuthorization(_ authorization: AuthorizationTry) {
-        loopState.value.authorizations.cancel(authorization)
-        scheduleAsking()
-    }
-
-    private func answer(_ answers: [(AuthorizationTry, Result<Authorization, AuthorizationError>)]) {
-        eventLoop.execute {
-            for (authorization, _) in answers { self.loopState.value.authorizations.answered(authorization) }
-            self.step { state, now in
-                for (authorization, result) in answers {
-                    state.machine.authorized(authorization, result, now: now, into: &state.pending)
-                }
-            }
-            self.scheduleAsking()
-        }
-    }
-}
-
-extension Int {
-    /// The product, or the largest number where it is larger.
-    fileprivate func clampedProduct(_ other: Int) -> Int {
-        let (product, isTooLarge) = multipliedReportingOverflow(by: Swift.max(other, 1))
-        return isTooLarge ? .max : product
     }
 }

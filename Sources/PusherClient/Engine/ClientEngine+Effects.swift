@@ -20,7 +20,8 @@ extension ClientEngine {
         case .cancel(let id): loopState.value.timers.cancel(id)
 
         case .askRetryPolicy(let id, let question): ask(id, question)
-        case .authorize(let authorization, let question): authorize(authorization, question)
+        case .gatherAuthorizations: gatherAuthorizations()
+        case .authorize(let questions): authorize(questions)
         case .cancelAuthorization(let authorization): cancelAuthorization(authorization)
 
         case .stateChanged(let old, let new):

@@ -26,7 +26,7 @@ extension ClientEngine {
         return Holdings(
             timers: loopState.timers.purposes,
             sockets: Array(loopState.connections.keys),
-            authorizations: loopState.authorizations.count + loopState.authorizations.waiting.count,
+            authorizations: loopState.authorizations.count,
             tries: loopState.authorizations.unansweredCount,
             waiters: waiters,
             channels: channels,

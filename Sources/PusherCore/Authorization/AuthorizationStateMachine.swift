@@ -1,6 +1,6 @@
 /// One question to an authorizer. Each retry is another try of the same authorization; an answer to a try that is not
 /// current is ignored.
-package struct AuthorizationTry: Hashable, Sendable {
+package struct AuthorizationTry: Hashable, Sendable, Comparable {
     package let id: AuthorizationID
     package let number: Int
 
@@ -8,17 +8,20 @@ package struct AuthorizationTry: Hashable, Sendable {
         self.id = id
         self.number = number
     }
+
+    package static func < (left: Self, right: Self) -> Bool { (left.id, left.number) < (right.id, right.number) }
 }
 
-/// All authorizations that are wanted: as many of channels at once as allowed, and the user's; each with a time limit, retried where that can help.
+/// All authorizations that are wanted: those of channels, in at most as many requests at once as allowed, and the user's. Each
+/// has a time limit, and is retried if that can help.
 ///
 /// They are tied to the connection they were begun for: when it ends, ``cancelAll(into:)`` ends them too.
 package struct AuthorizationStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// As many as allowed are being asked already.
+        /// It waits for a request of its own, or one that it can share.
         case queued
-        /// Handed over. The time runs from when it is begun, until when the timer is nil.
-        case asking(timer: TimerID?)
+        /// The request is `nil` for the user's, which does not count.
+        case asking(request: UInt64?, timer: TimerID)
         /// The retry policy is being asked.
         case deciding(RetryQuestionID, AuthorizationError)
         case pausing(timer: TimerID)
@@ -49,8 +52,10 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     /// Those that are queued, in order, from `head` on; some may have been cancelled since.
     private var queue: [AuthorizationID] = []
     private var head = 0
-    /// How many channels' are being asked for.
-    private var asking = 0
+    /// The requests for channels that are under way, and how many answers each still has to bring.
+    private var requests: [UInt64: Int] = [:]
+    /// Whether the shell has been asked to say when the next requests can be made.
+    private var isGathering = false
     private var timers: [TimerID: AuthorizationID] = [:]
     private var questions: [RetryQuestionID: AuthorizationID] = [:]
     private var serial: UInt64 = 0
@@ -69,12 +74,11 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         let id = AuthorizationID(rawValue: nextSerial())
         jobs[id] = Job(question: question, maximumTries: maximumTries, since: now)
         statistics.begun += 1
-        enqueue(id, into: &effects)
-        askNext(configuration, into: &effects)
+        enqueue(id, configuration, into: &effects)
         return id
     }
 
-    /// Nobody wants the answer any more. ``askNext(_:into:)`` is to follow.
+    /// Nobody wants the answer any more. ``gather(_:into:)`` is to follow.
     package mutating func cancel(_ id: AuthorizationID, into effects: inout [Effect]) { end(id, into: &effects) }
 
     /// The connection is gone: no answer can be used.
@@ -84,33 +88,47 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         head = 0
     }
 
-    /// Asks for those whose turn has come.
-    package mutating func askNext(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
-        while asking < max(configuration.authorizationsAtOnce, 1), head < queue.count {
+    /// Has the shell call ``gathered(batchSize:_:into:)`` in another turn of the loop, if there is something to ask for: what
+    /// comes up in this turn can share a request.
+    package mutating func gather(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
+        guard !isGathering, head < queue.count, hasRoom(configuration) else { return }
+        isGathering = true
+        effects.append(.gatherAuthorizations)
+    }
+
+    /// Makes the requests that are allowed now.
+    ///
+    /// - Parameter batchSize: How many channels one request can be for.
+    package mutating func gathered(
+        batchSize: Int,
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) {
+        isGathering = false
+        while hasRoom(configuration) {
+            let batch = takeQueued(batchSize)
+            guard !batch.isEmpty else { break }
+            ask(batch, configuration, into: &effects)
+        }
+    }
+
+    private func hasRoom(_ configuration: CoreConfiguration) -> Bool {
+        requests.count < max(configuration.authorizationsAtOnce, 1)
+    }
+
+    private mutating func takeQueued(_ count: Int) -> [AuthorizationID] {
+        var taken: [AuthorizationID] = []
+        while taken.count < max(count, 1), head < queue.count {
             let id = queue[head]
             head += 1
-            if jobs[id]?.phase == .queued { ask(id, into: &effects) }
+            if jobs[id]?.phase == .queued { taken.append(id) }
         }
         // What is in front was asked for. It goes when it is more than what is left, so that each is moved once or twice.
         if head > queue.count / 2 {
             queue.removeFirst(head)
             head = 0
         }
-    }
-
-    /// Authorizers are being asked: each has so much time.
-    package mutating func began(
-        _ tries: [AuthorizationTry],
-        _ configuration: CoreConfiguration,
-        into effects: inout [Effect]
-    ) {
-        for begun in tries where jobs[begun.id]?.phase == .asking(timer: nil) {
-            guard jobs[begun.id]?.number == begun.number else { continue }
-            statistics.tries += 1
-            let timer = makeTimer(of: begun.id)
-            jobs[begun.id]?.phase = .asking(timer: timer)
-            effects.append(.schedule(timer, after: configuration.timeouts.authorization))
-        }
+        return taken
     }
 
     package mutating func answered(
@@ -120,9 +138,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) -> Outcome? {
-        guard case .asking(let timer)? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number else {
-            return nil
-        }
+        guard case .asking(_, let timer)? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number
+        else { return nil }
         stop(timer, into: &effects)
         return settle(answered.id, result, configuration, now: now, into: &effects)
     }
@@ -144,8 +161,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             )
             return settle(id, .failure(error), configuration, now: now, into: &effects)
         case .pausing:
-            enqueue(id, into: &effects)
-            askNext(configuration, into: &effects)
+            enqueue(id, configuration, into: &effects)
             return nil
         case .queued, .deciding:
             return nil
@@ -171,13 +187,35 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 
     // MARK: One authorization
 
-    private mutating func ask(_ id: AuthorizationID, into effects: inout [Effect]) {
-        guard var job = jobs[id] else { return }
-        job.number += 1
-        job.phase = .asking(timer: nil)
-        jobs[id] = job
-        if !job.isUser { asking += 1 }
-        effects.append(.authorize(AuthorizationTry(id, number: job.number), job.question))
+    /// Makes one request, for several channels or for the user.
+    private mutating func ask(
+        _ ids: [AuthorizationID],
+        isUser: Bool = false,
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) {
+        let request = isUser ? nil : nextSerial()
+        if let request { requests[request] = ids.count }
+        var questions: [AuthorizationTry: AuthorizationQuestion] = [:]
+        var timers: [TimerID] = []
+        for id in ids {
+            guard var job = jobs[id] else { continue }
+            let timer = makeTimer(of: id)
+            timers.append(timer)
+            job.number += 1
+            job.phase = .asking(request: request, timer: timer)
+            jobs[id] = job
+            questions[AuthorizationTry(id, number: job.number)] = job.question
+        }
+        statistics.tries += questions.count
+        effects.append(.authorize(questions))
+        for timer in timers { effects.append(.schedule(timer, after: configuration.timeouts.authorization)) }
+    }
+
+    /// One of the answers of a request has come, or is not wanted any more.
+    private mutating func settleRequest(of job: Job?) {
+        guard case .asking(let request?, _)? = job?.phase, let unanswered = requests[request] else { return }
+        requests[request] = unanswered > 1 ? unanswered - 1 : nil
     }
 
     /// The outcome of a try; nil where another one follows.
@@ -188,7 +226,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) -> Outcome? {
-        if jobs[id]?.isUser == false { asking -= 1 }
+        settleRequest(of: jobs[id])
         guard var job = jobs[id], case .failure(let error) = result else {
             return finish(id, result, configuration, now: now, into: &effects)
         }
@@ -196,8 +234,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         case .askOnceMore where !job.hasAskedOnceMore:
             job.hasAskedOnceMore = true
             jobs[id] = job
-            enqueue(id, into: &effects)
-            askNext(configuration, into: &effects)
+            enqueue(id, configuration, into: &effects)
             return nil
         case .retry where job.countedTries < job.maximumTries:
             let question = RetryQuestionID(.authorization, nextSerial())
@@ -211,7 +248,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
                 minimumDelay: error.earliestRetry
             )
             effects.append(.askRetryPolicy(question, context))
-            askNext(configuration, into: &effects)
+            gather(configuration, into: &effects)
             return nil
         case .none, .askOnceMore, .retry:
             return finish(id, result, configuration, now: now, into: &effects)
@@ -219,9 +256,15 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     }
 
     /// The user does not wait for thousands of channels, some of which may wait for the user.
-    private mutating func enqueue(_ id: AuthorizationID, into effects: inout [Effect]) {
+    private mutating func enqueue(
+        _ id: AuthorizationID,
+        _ configuration: CoreConfiguration,
+        into effects: inout [Effect]
+    ) {
         jobs[id]?.phase = .queued
-        if jobs[id]?.isUser == true { ask(id, into: &effects) } else { queue.append(id) }
+        if jobs[id]?.isUser == true { return ask([id], isUser: true, configuration, into: &effects) }
+        queue.append(id)
+        gather(configuration, into: &effects)
     }
 
     private mutating func finish(
@@ -239,7 +282,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         case .failure:
             statistics.failed += 1
         }
-        askNext(configuration, into: &effects)
+        gather(configuration, into: &effects)
         return Outcome(id: id, subject: job.question.subject, result: result)
     }
 
@@ -249,8 +292,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         switch job.phase {
         case .queued:
             break
-        case .asking(let timer):
-            if !job.isUser { asking -= 1 }
+        case .asking(_, let timer):
+            settleRequest(of: job)
             stop(timer, into: &effects)
             effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
         case .deciding(let question, _):
@@ -260,8 +303,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         }
     }
 
-    private mutating func stop(_ timer: TimerID?, into effects: inout [Effect]) {
-        guard let timer else { return }
+    private mutating func stop(_ timer: TimerID, into effects: inout [Effect]) {
         timers[timer] = nil
         effects.append(.cancel(timer))
     }

@@ -3,10 +3,11 @@ import PusherProtocol
 
 /// Authorizations: asked for when a connection stands, checked when they come, and used on that connection only.
 extension ClientStateMachine {
-    /// Authorizers are being asked, for those that the machine has handed over: some wait until others have come to
-    /// their end.
-    package mutating func authorizationsBegan(_ tries: [AuthorizationTry], into effects: inout [Effect]) {
-        authorizations.began(tries, configuration, into: &effects)
+    /// What came up in one turn of the loop can be asked for now.
+    ///
+    /// - Parameter batchSize: How many channels one request can be for.
+    package mutating func authorizationsGathered(batchSize: Int, into effects: inout [Effect]) {
+        authorizations.gathered(batchSize: batchSize, configuration, into: &effects)
     }
 
     /// An authorizer answered.
@@ -18,12 +19,6 @@ extension ClientStateMachine {
     ) {
         let outcome = authorizations.answered(answered, result, configuration, now: now, into: &effects)
         settle(outcome, now: now, into: &effects)
-    }
-
-    /// So many authorizations may be asked for at once, from now on.
-    package mutating func setAuthorizationsAtOnce(_ count: Int, into effects: inout [Effect]) {
-        configuration.authorizationsAtOnce = count
-        authorizations.askNext(configuration, into: &effects)
     }
 
     /// What an authorization is for that has come to its end.
@@ -68,7 +63,7 @@ extension ClientStateMachine {
     mutating func cancelAuthorizations(_ ids: [AuthorizationID], into effects: inout [Effect]) {
         guard !ids.isEmpty else { return }
         for id in ids { authorizations.cancel(id, into: &effects) }
-        authorizations.askNext(configuration, into: &effects)
+        authorizations.gather(configuration, into: &effects)
     }
 
     // MARK: Channels

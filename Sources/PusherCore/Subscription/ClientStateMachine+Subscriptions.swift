@@ -111,7 +111,7 @@ extension ClientStateMachine {
     package mutating func unsubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         endSubscription(to: name, into: &effects)
-        authorizations.askNext(configuration, into: &effects)
+        authorizations.gather(configuration, into: &effects)
     }
 
     /// The authorizations that wait for the end of this one's are left waiting.
@@ -170,7 +170,7 @@ extension ClientStateMachine {
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         for name in subscriptions.wantedNames { endSubscription(to: name, into: &effects) }
-        authorizations.askNext(configuration, into: &effects)
+        authorizations.gather(configuration, into: &effects)
     }
 
     /// The channels that the application wants, in the order of their first subscription.

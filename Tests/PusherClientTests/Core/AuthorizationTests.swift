@@ -55,18 +55,42 @@ struct AuthorizationTests {
         )
     }
 
-    @Test("A higher bound counts at once, and one of nought is one")
-    func widen() {
-        var client = client(["private-1", "private-2", "private-3", "private-4"], atOnce: 0)
+    @Test("A bound of nought is one")
+    func bound0() {
+        let client = client(["private-1", "private-2"], atOnce: 0)
         #expect(client.ledger.authorizations.count == 1)
+    }
+
+    @Test("One request is for as many channels as the authorizer takes, and ends with the last of its answers")
+    func batches() {
+        var machine = CoreClient.connected { $0.authorizationsAtOnce = 1 }.machine
+        func input(_ body: (inout ClientStateMachine, inout [Effect]) -> Void) -> [Effect] {
+            var effects: [Effect] = []
+            body(&machine, &effects)
+            return effects
+        }
+        func requests(_ effects: [Effect]) -> [[AuthorizationTry: AuthorizationQuestion]] {
+            effects.compactMap { if case .authorize(let questions) = $0 { questions } else { nil } }
+        }
+        let names = (1...5).map { "private-\($0)" }
+        let begun = input { machine, effects in
+            for name in names { _ = machine.subscribe(name, now: Instant(), into: &effects) }
+        }
+        // The shell is asked once, whatever comes up before the next turn of its loop.
+        #expect(begun == [.gatherAuthorizations])
+        let first = requests(input { $0.authorizationsGathered(batchSize: 3, into: &$1) })
+        #expect(first.map { Set($0.values.map(\.subject)) } == [Set(names[..<3].map { .channel($0) })])
+        var tries = first.flatMap { $0.keys.sorted() }
+        let last = tries.removeLast()
+        let answered = input { machine, effects in
+            for id in tries { machine.authorized(id, forbidden, now: Instant(), into: &effects) }
+        }
+        #expect(!answered.contains(.gatherAuthorizations))
         #expect(
-            client.setAuthorizationsAtOnce(3).authorizations == [
-                "authorize private-2 for 1.1", "authorize private-3 for 1.1",
-            ]
+            input { $0.authorized(last, forbidden, now: Instant(), into: &$1) }.contains(.gatherAuthorizations)
         )
-        // A lower one does not end what is under way.
-        #expect(client.setAuthorizationsAtOnce(3) == [])
-        #expect(client.authorized("private-2").authorizations == ["authorize private-4 for 1.1"])
+        let second = requests(input { $0.authorizationsGathered(batchSize: 3, into: &$1) })
+        #expect(second.map { Set($0.values.map(\.subject)) } == [Set(names[3...].map { .channel($0) })])
     }
 
     @Test("A pause, and a question to the policy, make room for others")

@@ -31,7 +31,7 @@ MUTANTS = [
     ("callbacks after unsubscribe()", "Pusher+Channels.swift",
      "        channel?.finish()\n    }\n\n    /// Ends the subscriptions", "        _ = channel\n    }\n\n    /// Ends the subscriptions"),
     ("requests that nobody waits for", "ClientEngine+Authorizations.swift",
-     "        loopState.value.authorizations.cancel(authorization)\n", "        loopState.value.authorizations.answered(authorization)\n"),
+     "        loopState.value.authorizations.remove(authorization)?.cancel()\n", "        _ = loopState.value.authorizations.remove(authorization)\n"),
     ("events that overtake a change of state", "ClientEngine+Receiving.swift",
      "guard !isDraining, pending.isEmpty else {", "guard !isDraining else {"),
     ("a name that cannot be resolved just now", "ConnectionStateMachine+Loss.swift",

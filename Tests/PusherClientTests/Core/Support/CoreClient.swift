@@ -113,7 +113,7 @@ struct CoreClient {
     ) -> Transcript {
         let subject = name.map { AuthorizationQuestion.Subject.channel($0) } ?? .user
         let asked = ledger.authorizations.filter { $0.value.subject == subject }
-        guard let (id, question) = asked.min(by: { ($0.key.id, $0.key.number) < ($1.key.id, $1.key.number) }) else {
+        guard let (id, question) = asked.min(by: { $0.key < $1.key }) else {
             return []
         }
         return answer(id, result ?? .success(.good(question)))
@@ -137,11 +137,6 @@ struct CoreClient {
         client.authorized(name)
         client.received(success ?? .success(name))
         return client
-    }
-
-    @discardableResult
-    mutating func setAuthorizationsAtOnce(_ count: Int) -> Transcript {
-        input { machine, _, effects in machine.setAuthorizationsAtOnce(count, into: &effects) }
     }
 
     @discardableResult
@@ -313,7 +308,7 @@ struct CoreClient {
 
     mutating func take(_ effects: [Effect]) -> Transcript {
         var effects = effects
-        machine.beginAuthorizations(askedBy: &effects)
+        machine.gatherAuthorizations(askedBy: &effects)
         for effect in effects {
             ledger.record(effect, at: loopTime)
             if case .sendClientEvent(let attempt, let item) = effect { sent.append((attempt, item)) }
@@ -326,12 +321,11 @@ struct CoreClient {
 }
 
 extension ClientStateMachine {
-    /// Authorizers are asked at once.
-    mutating func beginAuthorizations(askedBy effects: inout [Effect]) {
-        let tries = effects.compactMap { effect in
-            if case .authorize(let id, _) = effect { id } else { nil }
-        }
-        authorizationsBegan(tries, into: &effects)
+    /// The next turn of the loop comes at once, and each request is for one channel.
+    mutating func gatherAuthorizations(askedBy effects: inout [Effect], batchSize: Int = 1) {
+        guard effects.contains(.gatherAuthorizations) else { return }
+        effects.removeAll { $0 == .gatherAuthorizations }
+        authorizationsGathered(batchSize: batchSize, into: &effects)
     }
 
     /// What goes out, goes out at once.

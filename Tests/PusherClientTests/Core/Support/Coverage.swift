@@ -31,7 +31,9 @@ struct Coverage {
             case .schedule(let timer, _) where timer.purpose == .clientEvents: count("client event paced")
             case .schedule(let timer, _) where timer.purpose == .keepAlive: count("keep-alive")
             case .schedule(let timer, _) where timer.purpose == .subscriptionPace: count("subscriptions paced")
-            case .authorize(let id, let question): authorize(id, question, machine)
+            case .authorize(let questions):
+                if questions.count > 1 { count("authorizations in one request") }
+                for (id, question) in questions { authorize(id, question, machine) }
             case .askRetryPolicy(let id, let context) where id.subject == .authorization:
                 if (context.reason.cause as? AuthorizationError)?.kind == .timedOut { count("authorization timed out") }
             case .subscriptionFailed(_, let error, _) where error.kind == .refused: count("refused")

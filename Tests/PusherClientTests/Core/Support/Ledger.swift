@@ -21,6 +21,11 @@ struct Ledger {
     private(set) var lastQuestion: RetryQuestion?
     /// The authorizers that are being asked, with what they are asked.
     private(set) var authorizations: [AuthorizationTry: AuthorizationQuestion] = [:]
+    /// The requests that they are in.
+    private var requests: [AuthorizationTry: Int] = [:]
+    private var requestCount = 0
+    /// Whether the machine waits for another turn of the loop to ask for authorizations.
+    private(set) var isGathering = false
     /// The calls that still wait.
     private(set) var waiters: Set<WaiterID> = []
     private var retired: Set<ChannelID> = []
@@ -51,6 +56,8 @@ struct Ledger {
 
     mutating func authorized(_ id: AuthorizationTry) { authorizations[id] = nil }
 
+    mutating func gathered() { isGathering = false }
+
     // MARK: What the machine asks for
 
     mutating func record(_ effect: Effect, at loopTime: Duration) {
@@ -69,10 +76,18 @@ struct Ledger {
         case .sendClientEvent(let id, let item):
             check(id == liveAttempt, "a dead attempt is sent \(item.envelope.event)")
             check(state == .connected, "\(item.envelope.event) is sent while \(state)")
-        case .authorize(let id, let question):
-            check(authorizations.updateValue(question, forKey: id) == nil, "an authorization is asked for twice")
-            let isDouble = authorizations.count { $0.value == question } > 1
-            check(!isDouble, "two authorizations of \(question.subject) are under way")
+        case .gatherAuthorizations:
+            check(!isGathering, "authorizations are gathered twice")
+            isGathering = true
+        case .authorize(let questions):
+            check(Set(questions.values.map(\.subject)).count == questions.count, "a request asks twice for the same")
+            requestCount += 1
+            for (id, question) in questions {
+                requests[id] = requestCount
+                check(authorizations.updateValue(question, forKey: id) == nil, "an authorization is asked for twice")
+                let isDouble = authorizations.count { $0.value == question } > 1
+                check(!isDouble, "two authorizations of \(question.subject) are under way")
+            }
         case .cancelAuthorization(let id):
             check(authorizations.removeValue(forKey: id) != nil, "an authorization is cancelled that is not under way")
         case .close(let id, _):
@@ -141,12 +156,12 @@ struct Ledger {
             let count = authorizations.count
             check(count == 0, "\(count) authorizations go on without a connection")
         }
-        let authorizationCount = authorizations.count { $0.value.subject != .user }
+        let channels = authorizations.keys.filter { authorizations[$0]?.subject != .user }
         check(
-            authorizationCount <= max(machine.configuration.authorizationsAtOnce, 1),
+            Set(channels.map { requests[$0] }).count <= max(machine.configuration.authorizationsAtOnce, 1),
             "too many authorizations at once"
         )
-        channels.check(machine)
+        self.channels.check(machine)
         violations += StatisticsBalance(machine, attempts: attempts.count).violations
         check(machine.connection.currentAttempt == liveAttempt, "the machine and the sockets differ")
         checkTimers(machine)

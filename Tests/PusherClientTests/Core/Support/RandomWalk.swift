@@ -114,7 +114,9 @@ struct RandomWalk {
     }
 
     private mutating func subscribe(_ name: String) {
-        let own = generator.oneIn(8) ? Authorization(auth: "key:\(machine.socketID ?? "nothing")/\(name)") : nil
+        // One that is handed over before the first connection is used on it, whatever it is for.
+        let socketID = machine.socketID ?? (connectionCount > 0 ? "nothing" : nil)
+        let own = generator.oneIn(8) ? socketID.map { Authorization(auth: "key:\($0)/\(name)") } : nil
         input("subscribe \(name)") { _ = $0.subscribe(name, auth: own, now: $1, into: &$2) }
     }
 
@@ -164,10 +166,14 @@ struct RandomWalk {
 
     /// One that is asked for answers, or one that never was.
     private mutating func authorize() {
-        let asked = ledger.authorizations.keys.sorted { ($0.id, $0.number) < ($1.id, $1.number) }
-        // The shell begins late with some.
-        if generator.oneIn(4) {
-            return input("begins") { machine, _, effects in machine.authorizationsBegan(asked, into: &effects) }
+        let asked = ledger.authorizations.keys.sorted()
+        // The next turn of the loop may come late, and after other inputs.
+        if ledger.isGathering {
+            ledger.gathered()
+            let batchSize = draw([1, 1, 3])
+            return input("gathered") { machine, _, effects in
+                machine.authorizationsGathered(batchSize: batchSize, into: &effects)
+            }
         }
         guard let id = asked.randomElement(using: &generator), let question = ledger.authorizations[id] else { return }
         if generator.oneIn(10) {
@@ -334,7 +340,7 @@ struct RandomWalk {
         let (before, wasConnected) = (machine, machine.connectionState == .connected)
         var effects: [Effect] = []
         body(&machine, now, &effects)
-        if !generator.oneIn(4) { machine.beginAuthorizations(askedBy: &effects) }
+        if !generator.oneIn(4) { machine.gatherAuthorizations(askedBy: &effects, batchSize: draw([1, 1, 3])) }
         coverage.record(before: before, after: machine, effects)
         if !wasConnected, machine.connectionState == .connected { connectionCount += 1 }
         note(machine, &ledger)

@@ -109,7 +109,7 @@ extension Effect {
         case .open, .send, .sendMessage, .sendClientEvent, .close, .abort: .wire
         case .schedule, .cancel: .timer
         case .askRetryPolicy, .stateChanged, .statusChanged: .change
-        case .authorize, .cancelAuthorization: .authorization
+        case .gatherAuthorizations, .authorize, .cancelAuthorization: .authorization
         case .report, .deliver, .subscribed, .subscriptionFailed, .subscriptionCountChanged, .membersReplaced,
             .memberAdded, .memberRemoved, .cacheMissed, .failedToDecrypt, .signedIn, .signInFailed, .deliverToUser,
             .watchlistChanged, .retired, .released:
@@ -135,8 +135,11 @@ struct Names {
             "send \(number(id)) \(words(envelope))"
         case .sendClientEvent(let id, let item):
             "send \(number(id)) \(item.envelope.event) on \(item.name)" + (item.waiter == nil ? "" : " awaited")
-        case .authorize(let id, let question):
-            "authorize \(words(question))" + (id.number > 1 ? " again \(id.number)" : "")
+        case .gatherAuthorizations: "gather authorizations"
+        case .authorize(let questions):
+            questions.sorted { $0.key < $1.key }.map { id, question in
+                "authorize \(words(question))" + (id.number > 1 ? " again \(id.number)" : "")
+            }.joined(separator: ", ")
         case .cancelAuthorization: "forget the authorization"
         case .close(let id, let code): "close \(number(id)) \(code.rawValue)"
         case .abort(let id): "abort \(number(id))"
