@@ -267,7 +267,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     mutating func connectionEnded(isDropped: Bool = false, now: Instant, into effects: inout [Effect]) {
         if connection.session == nil {
             liveness.stop(into: &effects)
-            keepAlive.stop(now: now, into: &effects)
+            keepAlive.stop(into: &effects)
             authorizations.cancelAll(into: &effects)
             signIn.connectionLost(into: &effects)
             loseClientEvents(into: &effects)

@@ -190,7 +190,7 @@ struct SubscriptionPaceTests {
     func nextConnection() {
         var client = client(12, taken: 5)
         client.advance(by: .seconds(1))
-        client.closed()
+        client.closed(code: 1011)
         client.connect()
         #expect(client.establish().wire == sent(1...5, on: 2))
         answer(&client, 1...5, taken: 5)
