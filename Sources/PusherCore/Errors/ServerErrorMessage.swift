@@ -71,6 +71,7 @@ package struct ServerErrorMessage: Hashable, Sendable {
         case .channel(let name):
             canRefuseSubscription
                 && !(concernsSignIn && name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8))
+        case .abandoned: true
         }
     }
 

@@ -297,6 +297,38 @@ struct KeepAliveTests {
         }
     }
 
+    // MARK: A limit on messages
+
+    @Test("A ping that is answered by 4301 is alive, is not reported, and makes the next ones come half as often")
+    func rejected() {
+        let exceeded = Envelope.error(4301, "Rate limit exceeded")
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.reconnect()
+        for seconds in [20, 40] {
+            #expect(client.interval == .seconds(seconds))
+            #expect(client.advance(by: .seconds(seconds)).wire == ["send 2 ping"])
+            #expect(client.received(exceeded) == [])
+        }
+        // It has survived the 40 s that were learned.
+        #expect(client.interval == nil)
+        #expect(client.state == .connected)
+        // Nothing that went out is left to be rejected.
+        #expect(client.received(exceeded) == ["report serverError 4301"])
+    }
+
+    @Test("A ping that is rejected holds no subscription back")
+    func rejectedBeforeSubscription() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.reconnect()
+        client.advance(by: .seconds(20))
+        client.received(.error(4301, "Rate limit exceeded"))
+        #expect(client.subscribe("a").wire == ["send 2 subscribe a"])
+    }
+
     @Test("Another host or port has its own limits; another key does not")
     func endpoints() {
         var client = CoreClient.connected()
