@@ -122,7 +122,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             keepAlive.lost(now: now)
         }
         if connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now, into: &effects) {
-            connectionEnded(isDropped: true, now: now, into: &effects)
+            connectionEnded(now: now, into: &effects)
         }
     }
 
@@ -262,16 +262,14 @@ package struct ClientStateMachine: Hashable, Sendable {
     }
 
     /// The connection does not stand any more: nothing may be left of what belonged to it.
-    ///
-    /// - Parameter isDropped: Whether it was not the client that ended it.
-    mutating func connectionEnded(isDropped: Bool = false, now: Instant, into effects: inout [Effect]) {
+    mutating func connectionEnded(now: Instant, into effects: inout [Effect]) {
         if connection.session == nil {
             liveness.stop(into: &effects)
-            keepAlive.stop(now: now, into: &effects)
+            keepAlive.stop(into: &effects)
             authorizations.cancelAll(into: &effects)
             signIn.connectionLost(into: &effects)
             loseClientEvents(into: &effects)
-            losePace(isDropped: isDropped, now: now, into: &effects)
+            losePace(now: now, into: &effects)
             loseSubscriptions(now: now, into: &effects)
             requests = UnansweredRequests()
             ownMessageSentAt = nil

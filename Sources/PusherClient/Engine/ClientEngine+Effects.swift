@@ -224,7 +224,7 @@ extension ClientEngine {
         }
     }
 
-    private func logKeepAlive() {
+    func logKeepAlive() {
         let keepAlive = read { $0.machine.keepAlive }
         guard keepAlive.interval != loopState.value.keepAliveInterval else { return }
         loopState.value.keepAliveInterval = keepAlive.interval

@@ -251,6 +251,7 @@ package final class ClientEngine: Sendable {
     func timerFired(_ id: TimerID) {
         loopState.value.timers.remove(id)
         step { state, now in state.machine.timerFired(id, now: now, into: &state.pending) }
+        if id.purpose == .keepAlive { logKeepAlive() }
     }
 
     // MARK: Waiting calls

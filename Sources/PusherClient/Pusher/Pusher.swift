@@ -119,6 +119,9 @@ public final class Pusher: Sendable {
     /// Signs the user in, now or as soon as there is a connection, and again after each loss: see
     /// ``PusherClientOptions/userAuthMethod``. Where the user is signed in already it does nothing.
     ///
+    /// If the server's rate limit drops the sign-in, it times out: the client does not repeat it until you call this again,
+    /// or until the next connection.
+    ///
     /// What goes wrong is reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome,
     /// use ``signedIn()``; to be nobody again, ``signOut()``.
     public func signIn() {

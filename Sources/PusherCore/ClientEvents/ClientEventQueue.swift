@@ -24,6 +24,7 @@ package struct ClientEventQueue: Hashable, Sendable {
     private struct Sent: Hashable, Sendable {
         var time: Instant
         var name: String
+        var isRejected = false
     }
 
     /// Those of channels that are not subscribed, oldest first.
@@ -85,6 +86,8 @@ package struct ClientEventQueue: Hashable, Sendable {
     package static let period = Duration.milliseconds(1_100)
     /// The longest time that a server is thought to take over one.
     private static let patience = Duration.seconds(10)
+    /// The time within which servers answer.
+    private static let usualDelay = Duration.seconds(2)
     /// How many sent events are remembered where there is no limit.
     private static let remembered = 16
 
@@ -92,6 +95,15 @@ package struct ClientEventQueue: Hashable, Sendable {
     package var onlyRecentChannel: String? {
         guard let name = sent.last?.name, sent.allSatisfy({ $0.name == name }) else { return nil }
         return name
+    }
+
+    /// The server has rejected a message that it does not name. Returns true if that is best explained by a client event
+    /// that was sent just now: each explains one error.
+    package mutating func takeRejection(now: Instant) -> Bool {
+        let index = sent.firstIndex { !$0.isRejected && now - $0.time < Self.usualDelay }
+        guard let index else { return false }
+        sent[index].isRejected = true
+        return true
     }
 
     /// Whether one was sent so short a time ago that the server may still reject it.

@@ -1,25 +1,28 @@
 /// Keeps a connection from being cut because the client is silent.
 ///
 /// The protocol goes by what comes from the server. Some servers (poxa), proxies and routers go by what comes from the
-/// client, and do not announce their limit. It is learned from losses: if a connection was lost after a silence of the
-/// client that it had not survived before, and nobody has said why, the next connection pings after half of that silence.
+/// client, and do not announce their limit. The client learns it from losses: if a connection was lost after a silence of
+/// the client that it had not survived before, and nobody has said why, the next connection pings after half of that silence.
+///
+/// A loss may be chance, so the client stops these pings when the server has answered a number of them. If that costs a
+/// connection, the next attempt to do without them takes ten times as many.
 ///
 /// This value belongs to the endpoint, and outlives connections. It does not know of WebSocket's own pongs, which the
 /// transport sends by itself: with these the client is less silent than it believes, and pings more often than it has to.
 package struct KeepAlive: Hashable, Sendable {
-    /// How long the client may be silent before it pings; nil if nothing was learned.
+    /// How long the client may be silent before it pings; nil if it goes by the activity timeout only.
     package private(set) var interval: Duration?
-    /// How long the client had been silent when a connection was last lost to what may be an idle limit.
+    /// How long the client had been silent when a connection was last lost to what may be an idle limit; nil once a
+    /// connection has survived as long a silence.
     package private(set) var lastSilence: Duration?
-    /// How long connections have held with this interval.
-    private var heldFor = Duration.zero
+    /// How many pings the server has to answer before the client does without them.
+    private var patience = Self.patience.lowerBound
+    private var answeredCount = 0
     private var watch: Watch?
     private var serial: UInt64 = 0
 
     /// What is known of the connection that stands.
     private struct Watch: Hashable, Sendable {
-        /// Since when the connection counts as held with the interval.
-        var heldSince: Instant
         let activityTimeout: Duration
         var timer: TimerID?
         var lastSent: Instant
@@ -29,27 +32,13 @@ package struct KeepAlive: Hashable, Sendable {
         var survived = Duration.zero
         var isPongAwaited = false
         /// Until then a loss has another reason.
-        var explainedUntil: Instant?
-
-        mutating func sent(now: Instant) {
-            unproven = max(unproven, now - lastSent)
-            lastSent = now
-        }
-
-        /// The server has got what was sent.
-        mutating func prove() {
-            guard unproven > .zero else { return }
-            survived = max(survived, unproven)
-            unproven = .zero
-        }
+        var explainedUntil = Instant()
     }
 
     /// Each ping may wake the radio of a phone.
     private static let shortestInterval = Duration.seconds(1)
-    /// A single loss may be chance, as on a train. It takes two after the same silence for a shorter interval.
-    private static let shortestFirstInterval = Duration.seconds(5)
-    /// How long connections have to hold before the next one tries an interval that is twice as long. It may not survive that.
-    private static let timeToForget = Duration.seconds(3_600)
+    /// At the shortest interval, from a minute to a hundred minutes.
+    private static let patience = 60...6_000
     /// How long after a `pusher:error` a loss counts as its consequence. Longer, and a server that answers each sign-in with an
     /// error would hide its limit.
     private static let timeOfError = Duration.seconds(1)
@@ -59,49 +48,64 @@ package struct KeepAlive: Hashable, Sendable {
     // MARK: A connection
 
     mutating func start(activityTimeout: Duration, now: Instant, into effects: inout [Effect]) {
-        stop(now: now, into: &effects)
-        if let interval, heldFor >= Self.timeToForget {
-            heldFor = .zero
-            self.interval = interval * 2 < activityTimeout ? interval * 2 : nil
-        }
-        watch = Watch(heldSince: now, activityTimeout: activityTimeout, lastSent: now)
+        watch = Watch(activityTimeout: activityTimeout, lastSent: now)
         if let interval { schedule(after: interval, into: &effects) }
     }
 
-    mutating func stop(now: Instant, into effects: inout [Effect]) {
-        guard let watch else { return }
-        if let timer = watch.timer { effects.append(.cancel(timer)) }
-        heldFor += now - watch.heldSince
-        self.watch = nil
+    mutating func stop(into effects: inout [Effect]) {
+        if let timer = watch?.timer { effects.append(.cancel(timer)) }
+        watch = nil
     }
 
     /// The client has sent something.
-    mutating func sent(now: Instant) { watch?.sent(now: now) }
+    mutating func sent(now: Instant) {
+        guard let watch else { return }
+        self.watch?.unproven = max(watch.unproven, now - watch.lastSent)
+        self.watch?.lastSent = now
+    }
 
     mutating func pinged() { watch?.isPongAwaited = true }
 
     mutating func ponged() {
-        watch?.isPongAwaited = false
-        watch?.prove()
+        guard let watch, watch.isPongAwaited else { return }
+        self.watch?.isPongAwaited = false
+        answeredCount += 1
+        if answeredCount >= patience { setInterval(nil) }
+        prove()
+    }
+
+    /// The server takes no more messages. Returns true if it has said so of a ping: that came through, and the next ones
+    /// come less often.
+    mutating func pingRejected() -> Bool {
+        guard let watch, watch.isPongAwaited else { return false }
+        if let interval { setInterval(interval * 2 < watch.activityTimeout ? interval * 2 : nil) }
+        ponged()
+        return true
     }
 
     /// A frame came. Between a ping and its pong it proves nothing: it may have been on its way before the connection
     /// was cut.
     mutating func received() {
-        guard watch?.isPongAwaited == false else { return }
-        watch?.prove()
+        if watch?.isPongAwaited == false { prove() }
+    }
+
+    /// The server has got what was sent.
+    private mutating func prove() {
+        guard let watch, watch.unproven > .zero else { return }
+        self.watch?.survived = max(watch.survived, watch.unproven)
+        self.watch?.unproven = .zero
+        if let lastSilence, watch.unproven >= lastSilence { forget() }
     }
 
     /// Whether a ping is due.
     mutating func timerFired(_ id: TimerID, now: Instant, into effects: inout [Effect]) -> Bool {
-        guard let watch, watch.timer == id, let interval else { return false }
+        guard let watch, watch.timer == id else { return false }
+        self.watch?.timer = nil
+        guard let interval else { return false }
         let silence = now - watch.lastSent
-        guard silence < interval else {
-            schedule(after: interval, into: &effects)
-            return true
-        }
-        schedule(after: interval - silence, into: &effects)
-        return false
+        let isDue = silence >= interval
+        schedule(after: isDue ? interval : interval - silence, into: &effects)
+        return isDue
     }
 
     private mutating func schedule(after delay: Duration, into effects: inout [Effect]) {
@@ -118,37 +122,34 @@ package struct KeepAlive: Hashable, Sendable {
 
     /// There is a reason why the connection may be lost.
     mutating func expectLoss(until end: Instant) {
-        let known = watch?.explainedUntil ?? end
-        watch?.explainedUntil = max(known, end)
+        if let watch { self.watch?.explainedUntil = max(watch.explainedUntil, end) }
     }
 
     /// The connection was lost, and nobody has said why.
     mutating func lost(now: Instant) {
-        guard let watch else { return }
-        if let end = watch.explainedUntil, now < end { return }
+        guard let watch, now >= watch.explainedUntil else { return }
         let silence = max(watch.unproven, now - watch.lastSent)
-        guard silence >= Self.shortestInterval else { return }
+        if silence < Self.shortestInterval { return }
         // A network that fails by chance fails after any silence. Timers are late, and so a tenth more is the same.
         guard silence > watch.survived + watch.survived / 10 else { return }
         // The timers stood still, or the event loop was held up.
         if let interval, now - watch.lastSent >= interval + LivenessStateMachine.lateness { return }
-        learn(silence, activityTimeout: watch.activityTimeout)
-        heldFor = .zero
-        self.watch?.heldSince = now
-    }
-
-    private mutating func learn(_ silence: Duration, activityTimeout: Duration) {
-        let isRepeated = lastSilence.map { silence * 4 <= $0 * 5 && $0 * 4 <= silence * 5 } ?? false
+        // The client did without the pings, and needs them.
+        if interval == nil, lastSilence != nil { patience = min(patience * 10, Self.patience.upperBound) }
         lastSilence = silence
-        let shortest = isRepeated ? Self.shortestInterval : Self.shortestFirstInterval
-        let next = max(min(silence / 2, activityTimeout), shortest)
-        interval = min(interval ?? next, next)
+        let next = max(min(silence / 2, watch.activityTimeout), Self.shortestInterval)
+        setInterval(min(interval ?? next, next))
     }
 
-    /// What was learned is about another server.
+    private mutating func setInterval(_ interval: Duration?) {
+        self.interval = interval
+        answeredCount = 0
+    }
+
+    /// What was learned is wrong, or about another server.
     mutating func forget() {
-        interval = nil
+        setInterval(nil)
         lastSilence = nil
-        heldFor = .zero
+        patience = Self.patience.lowerBound
     }
 }

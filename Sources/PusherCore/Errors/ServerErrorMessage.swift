@@ -72,6 +72,7 @@ package struct ServerErrorMessage: Hashable, Sendable {
         case .channel(let name):
             canRefuseSubscription
                 && !(concernsSignIn && name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8))
+        case .abandoned: true
         }
     }
 

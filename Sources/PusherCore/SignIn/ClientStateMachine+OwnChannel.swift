@@ -4,7 +4,7 @@ import PusherProtocol
 /// it: what goes wrong with it is reported.
 extension ClientStateMachine {
     /// Does nothing where it was asked for, and neither refused nor left unanswered.
-    mutating func subscribeToOwnChannel(of user: SignedInUser, into effects: inout [Effect]) {
+    mutating func subscribeToOwnChannel(of user: SignedInUser, now: Instant, into effects: inout [Effect]) {
         guard let session = connection.session else { return }
         switch signIn.ownChannels[user.channelName] {
         case .asked, .subscribed: return
@@ -16,8 +16,9 @@ extension ClientStateMachine {
         }
         let timer = TimerID(.ownChannel, nextSerial())
         signIn.ownChannels[user.channelName] = .asked(timer: timer)
-        effects.append(.schedule(timer, after: configuration.timeouts.subscription))
-        requests.sent(.channel(user.channelName))
+        let wait = configuration.timeouts.subscription
+        effects.append(.schedule(timer, after: wait))
+        requests.sent(.channel(user.channelName), timeout: wait, now: now)
         effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
     }
 

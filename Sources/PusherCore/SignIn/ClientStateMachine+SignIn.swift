@@ -9,7 +9,7 @@ extension ClientStateMachine {
         catchUp(now: now, into: &effects)
         switch signIn.phase {
         case .authorizing, .signingIn: return
-        case .signedIn(let user): return subscribeToOwnChannel(of: user, into: &effects)
+        case .signedIn(let user): return subscribeToOwnChannel(of: user, now: now, into: &effects)
         case .unwanted, .waiting, .failed: break
         }
         signIn.phase = .waiting
@@ -75,8 +75,9 @@ extension ClientStateMachine {
             let timer = TimerID(.signIn, nextSerial())
             signIn.phase = .signingIn(timer: timer)
             signIn.askedFor = Self.userID(of: authorization)
-            effects.append(.schedule(timer, after: configuration.timeouts.signIn))
-            requests.sent(.signIn)
+            let wait = configuration.timeouts.signIn
+            effects.append(.schedule(timer, after: wait))
+            requests.sent(.signIn, timeout: wait, now: now)
             let message = Envelope.signIn(auth: authorization.auth, userData: authorization.data ?? "")
             effects.append(.send(session.attempt, message))
         }
@@ -112,7 +113,7 @@ extension ClientStateMachine {
         endSignInWork(into: &effects)
         signIn.phase = .signedIn(user)
         statistics.signIns.succeeded += 1
-        subscribeToOwnChannel(of: user, into: &effects)
+        subscribeToOwnChannel(of: user, now: now, into: &effects)
         effects.append(.signedIn(user, envelope))
         settleSignInWaiters(into: &effects)
         endWaitingForSignIn(now: now, into: &effects)

@@ -68,8 +68,8 @@ extension PusherStatistics {
         /// not say which it answers.
         public var roundTrip = Timing()
         /// How long the client may send nothing before it pings, because the server, or something on the way to it, cut
-        /// connections on which the client had been silent. Nil if the client has seen no such limit: it then pings after
-        /// the activity timeout only. It is what holds now, and is nil again after
+        /// connections on which the client had been silent. Nil if the client has seen no such limit, or tries to do
+        /// without these pings: it then pings after the activity timeout only. It is what holds now, and is nil again after
         /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` to another host or port.
         public var keepAliveInterval: Duration?
         /// Pings of the server, each of which was answered. Those of WebSocket itself do not count.

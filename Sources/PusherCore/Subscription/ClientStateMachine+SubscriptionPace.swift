@@ -5,23 +5,39 @@ extension ClientStateMachine {
     /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
     /// answered may be among them.
     mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
-        let mayBeClientEvent = clientEvents.hasRecent(now: now)
-        var isNews = true
-        if !requests.isEmpty {
-            _ = requests.received(message, canRefuse: false)
-            isNews = pace.exceeded(message, lastNumber: requests.lastNumber, now: now)
-            if subscriptions.pendingCount > 0 {
-                // A timer that runs is for the next window, which may be a minute away.
-                if isNews { cancelPaceTimer(into: &effects) }
-                setPaceTimer(now: now, into: &effects)
-            }
-        }
-        if mayBeClientEvent {
+        _ = requests.received(message, canRefuse: false, now: now)
+        let isClientEvent = clientEvents.takeRejection(now: now)
+        if isClientEvent {
             clientEventRejected(message, named: nil, into: &effects)
-        } else if isNews {
-            // A burst of subscriptions brings one for each.
-            effects.append(.report(message.clientError()))
+            // On most servers only client events have a limit, and the subscriptions are healthy.
+            if !pace.hasLimit { return }
         }
+        if keepAlive.pingRejected() {
+            _ = pingTimer.answered(now: now)
+            if subscriptions.pendingCount == 0 { return }
+        }
+        guard !requests.sent.isEmpty else {
+            if isClientEvent { return }
+            guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
+            return clientEventRejected(message, named: nil, into: &effects)
+        }
+        // A burst of subscriptions brings one for each.
+        let isNews = pace.exceeded(message, lastNumber: requests.lastNumber, now: now)
+        if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
+        guard subscriptions.pendingCount > 0 else { return }
+        // A timer that runs is for the next window, which may be a minute away.
+        if isNews { cancelPaceTimer(into: &effects) }
+        setPaceTimer(now: now, into: &effects)
+    }
+
+    /// Subscriptions are overdue. If an error about the limit came meanwhile, and was taken for that of a client event, the
+    /// server has dropped them: it does not drop them again without an error that counts.
+    mutating func repeatOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
+        guard !pace.hasLimit, let error = requests.lastError, error.message.isRejection else { return }
+        _ = pace.exceeded(error.message, lastNumber: error.lastNumber, now: now)
+        repeatSubscriptions(now: now, into: &effects)
+        sendQueuedSubscriptions(now: now, into: &effects)
+        if subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }
     }
 
     func hasRoom(now: Instant) -> Bool { subscriptions.queuedCount == 0 && room(now: now) > 0 }
@@ -59,7 +75,7 @@ extension ClientStateMachine {
         guard let hit = pace.hit else { return [] }
         var names: [String] = []
         for subscription in subscriptions.values where subscription.isPending {
-            guard let number = requests.number(of: .channel(subscription.name)), number <= hit.lastNumber else {
+            guard let number = requests.sent[.channel(subscription.name)]?.number, number <= hit.lastNumber else {
                 continue
             }
             names.append(subscription.name)
@@ -100,12 +116,17 @@ extension ClientStateMachine {
     }
 
     /// What was learned of the server's limit stays.
-    mutating func losePace(isDropped: Bool, now: Instant, into effects: inout [Effect]) {
+    mutating func losePace(now: Instant, into effects: inout [Effect]) {
         cancelPaceTimer(into: &effects)
+        // A server that drops connections over its limit counts all messages.
+        if let error = requests.lastError, error.message.isRejection, now - error.time < .seconds(1),
+            subscriptions.pendingCount > 0
+        {
+            _ = pace.exceeded(error.message, lastNumber: error.lastNumber, now: now)
+        }
         let message = pace.hit?.message
         let names = subscriptionsHit()
-        let goesOn = pace.connectionLost(refusedCount: names.count, isDropped: isDropped, now: now)
-        guard !goesOn, let message else { return }
+        guard !pace.connectionLost(refusedCount: names.count, now: now), let message else { return }
         for name in names { subscriptions.update(name) { $0.queue(nil) } }
         failQueued(message, now: now, into: &effects)
     }

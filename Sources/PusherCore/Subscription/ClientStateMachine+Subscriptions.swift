@@ -126,7 +126,7 @@ extension ClientStateMachine {
         let farewell = subscription.unsubscribe()
         subscription.waiters = []
         subscriptions[name] = farewell == .later ? subscription : nil
-        if farewell != .later { requests.forget(.channel(name)) }
+        if farewell != .later { requests.abandon(.channel(name)) }
         for id in authorizations { self.authorizations.cancel(id, into: &effects) }
         if farewell == .unsubscribe, let session = connection.session {
             effects.append(.send(session.attempt, .unsubscribe(channel: name)))
@@ -252,8 +252,8 @@ extension ClientStateMachine {
     ) {
         guard let session = connection.session else { return }
         pace.sent(now: now)
-        requests.sent(.channel(name))
         let wait = configuration.timeouts.subscription
+        requests.sent(.channel(name), timeout: wait, now: now)
         subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, authorization) }
         let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
         effects.append(.send(session.attempt, message))
@@ -284,6 +284,9 @@ extension ClientStateMachine {
     // MARK: The subscription timeout, and loss
 
     mutating func endOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
+        if let oldest = subscriptions.values.compactMap(\.deadline).min(), oldest <= now {
+            repeatOverdueSubscriptions(now: now, into: &effects)
+        }
         let pending = subscriptions.values.filter(\.isPending)
         let overdue = pending.filter { ($0.deadline ?? now) <= now }.sorted { $0.id < $1.id }
         for subscription in overdue {
@@ -298,7 +301,7 @@ extension ClientStateMachine {
             failSubscription(name, error, now: now, into: &effects)
             // Where the server was only slow, it must not keep a subscription that nobody has.
             if !wasWanted, let session = connection.session {
-                requests.forget(.channel(name))
+                requests.abandon(.channel(name))
                 effects.append(.send(session.attempt, .unsubscribe(channel: name)))
             }
         }

@@ -21,7 +21,7 @@ extension ClientStateMachine {
         guard name == nil, !message.isExistingSubscription, !message.isMissingSubscription, !message.quotesUserData,
             message.channelNamed(where: { subscriptions[$0] != nil }) == nil
         else {
-            let late = name ?? message.channelNamed { requests.number(of: .channel($0)) != nil }
+            let late = name ?? message.channelNamed { requests.sent[.channel($0)] != nil }
             if let late, !message.isMissingSubscription { answered(.channel(late), now: now, into: &effects) }
             return effects.append(.report(message.clientError(channelName: name)))
         }
@@ -33,14 +33,14 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let faults = requests.received(message, canRefuse: canRefuseAnything(message, now: now))
+        let faults = requests.received(message, canRefuse: canRefuseAnything(message, now: now), now: now)
         var channel: String?
         if faults.count == 1, let fault = faults.first {
             switch fault.request {
             // The failure says all.
             case .signIn where signIn.isAwaitingServer: return fail(faults, now: now, into: &effects)
-            case .signIn: break
-            case .channel(let name): if subscriptions[name] != nil { channel = name }
+            case .channel(let name) where subscriptions[name] != nil: channel = name
+            case .signIn, .channel, .abandoned: break
             }
         }
         effects.append(.report(message.clientError(channelName: channel)))
@@ -67,7 +67,7 @@ extension ClientStateMachine {
                 failSubscription(name, error, now: now, into: &effects)
             case .channel(let name) where signIn.ownChannels[name] != nil:
                 ownChannelRefused(name, into: &effects)
-            case .signIn, .channel:
+            case .signIn, .channel, .abandoned:
                 // It was given up.
                 break
             }

@@ -1,9 +1,9 @@
 /// How fast subscriptions are sent: all at once, until the server has said that it takes no more.
 ///
 /// Reverb can limit the messages of a connection, subscriptions included, to so many in a window of time. It answers each
-/// one too many with an error that names no channel, and forgets the message; if it is told so, it drops the connection
-/// too. So after such an error at most as many subscriptions are sent in a window as the server took in the last one. A
-/// window in which it takes none makes the next wait longer.
+/// one too many with an error that names no channel, and forgets the message. So after such an error at most as many
+/// subscriptions are sent in a window as the server took in the last one. A window in which it takes none makes the next
+/// wait longer. If the server drops the connection too, half as many are sent, and no more are tried.
 struct SubscriptionPace: Hashable, Sendable {
     private struct Window: Hashable, Sendable {
         /// Whether there was a wait before it.
@@ -38,12 +38,12 @@ struct SubscriptionPace: Hashable, Sendable {
     // Learned, and kept for the next connections to the endpoint.
 
     /// How many go out in a window; nil for any number.
-    private(set) var quota: Int?
+    private var quota: Int?
     private var waitIndex = 0
     /// True where the last window brought nothing: one subscription finds out whether the server takes any.
     private var isProbing = false
-    /// True where the server drops connections that exceed the limit: it is not tried then whether it takes more.
-    private var dropsConnections = false
+    /// Whether it is tried if the server takes more. It is not once that has cost a connection.
+    private var mayGrow = true
     private var lastHit: Instant?
 
     // Of this connection.
@@ -53,6 +53,9 @@ struct SubscriptionPace: Hashable, Sendable {
     private var lastTaken: Instant?
     private(set) var hit: Hit?
     var timer: TimerID?
+
+    /// Whether the server is known to count subscriptions.
+    var hasLimit: Bool { quota != nil }
 
     // MARK: Sending
 
@@ -65,14 +68,11 @@ struct SubscriptionPace: Hashable, Sendable {
         let limit = isProbing ? 1 : quota
         guard let window else { return limit }
         if !window.isOver, window.sent < limit { return limit - window.sent }
-        return now >= nextWindow && isAnswered ? nextLimit(after: window, quota) : 0
+        guard now >= nextWindow, isAnswered else { return 0 }
+        return window.isOver ? limit : quota + growth
     }
 
-    /// How many go out in the window after one that is over or full.
-    private func nextLimit(after last: Window, _ quota: Int) -> Int {
-        if last.isOver { return isProbing ? 1 : quota }
-        return dropsConnections ? quota : min(quota + 1, 1_000_000)
-    }
+    private var growth: Int { mayGrow ? 1 : 0 }
 
     /// One subscription was sent, for which there was room.
     mutating func sent(now: Instant) {
@@ -89,9 +89,9 @@ struct SubscriptionPace: Hashable, Sendable {
 
     private mutating func beginWindow(after last: Window, now: Instant) {
         if let quota, !last.isOver {
-            self.quota = nextLimit(after: last, quota)
+            self.quota = quota + growth
             isProbing = false
-            if !dropsConnections { waitIndex = max(waitIndex - 1, 0) }
+            waitIndex = max(waitIndex - growth, 0)
         }
         // After a longer pause something else may have used up what the server takes.
         let isTimely = lastTaken.map { now - $0 < Self.waits[waitIndex] + Self.longestHit } ?? false
@@ -154,32 +154,19 @@ struct SubscriptionPace: Hashable, Sendable {
         return false
     }
 
-    /// The connection is gone.
+    /// The connection is gone. If the server had just said that it takes no more, that counts as the reason.
     ///
-    /// - Parameters:
-    ///   - refusedCount: How many subscriptions the server had not answered that the limit may have been about.
-    ///   - isDropped: Whether it was the server that ended it.
+    /// - Parameter refusedCount: How many subscriptions the server had not answered that the limit may have been about.
     /// - Returns: False where it has taken none on so many connections that this is told.
-    mutating func connectionLost(refusedCount: Int, isDropped: Bool, now: Instant) -> Bool {
-        if isHitOver(now: now) { hit = nil }
-        if hit != nil, isDropped {
-            dropsConnections = true
-            // Where not even the first is taken, the next connection is no better, but for the time that has passed.
-            if window?.answered == 0 { window?.hasWaited = true }
-        }
-        defer {
-            window = nil
-            lastTaken = nil
-            hit = nil
-            timer = nil
-        }
-        guard hit != nil else { return true }
-        let (last, taken) = (quota, window?.answered ?? 0)
+    mutating func connectionLost(refusedCount: Int, now: Instant) -> Bool {
+        defer { (window, lastTaken, hit, timer) = (nil, nil, nil, nil) }
+        guard hit != nil, !isHitOver(now: now) else { return true }
+        mayGrow = false
+        let half = quota.map { max($0 / 2, 1) }
+        // Where not even the first is taken, the next connection is no better, but for the time that has passed.
+        if window?.answered == 0 { window?.hasWaited = true }
         let goesOn = endHit(refusedCount: refusedCount, now: now)
-        if isDropped, taken > 0 {
-            // Other messages may have come on top: what was too many is not tried again.
-            quota = max(min(refusedCount > 0 ? taken : taken - 1, (last ?? .max) - 1), 1)
-        }
+        if let half { quota = half }
         return goesOn
     }
 

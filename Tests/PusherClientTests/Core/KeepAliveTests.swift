@@ -71,26 +71,18 @@ struct KeepAliveTests {
         #expect((client.interval != nil) == teaches)
     }
 
-    @Test(
-        "The first lesson makes the interval no shorter than 5 s; a second one after the same silence does, down to 1 s"
-    )
+    @Test("The interval is half of the silence that was lost last, and never shorter than a second")
     func shortest() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(3))
         client.closed()
-        #expect(client.interval == .seconds(5))
-        client.reconnect()
-        client.advance(by: .milliseconds(3_500))
-        client.closed()
-        #expect(client.interval == .milliseconds(1_750))
-        client.reconnect()
-        client.advance(by: .milliseconds(1_500))
-        client.closed()
-        #expect(client.interval == .milliseconds(1_750))
+        #expect(client.interval == .milliseconds(1_500))
         client.reconnect()
         client.advance(by: .milliseconds(1_400))
         client.closed()
         #expect(client.interval == .seconds(1))
+        client.reconnect()
+        #expect(client.advance(by: .seconds(1)).wire == ["send 3 ping"])
     }
 
     @Test("A silence of less than a second teaches nothing")
@@ -211,7 +203,7 @@ struct KeepAliveTests {
         client.received(.error(nil, "no"))
         client.advance(by: .seconds(2))
         client.closed()
-        #expect(client.interval == .seconds(5))
+        #expect(client.interval == .seconds(1))
     }
 
     @Test("A loss that the application has asked after teaches nothing, nor does one that it has caused")
@@ -242,49 +234,99 @@ struct KeepAliveTests {
         #expect(client.interval == nil)
     }
 
-    @Test(
-        "After connections have held for an hour in all, the next one tries twice the interval, and then does without"
-    )
-    func forgetting() {
+    // MARK: How it ends
+
+    @Test("After 60 answered pings the client does without, also if they went out on several connections")
+    func forgotten() {
         var client = CoreClient.connected()
-        client.advance(by: .seconds(60))
+        client.advance(by: .seconds(40))
         client.closed()
-        for _ in 1...2 {
-            client.reconnect()
-            #expect(client.interval == .seconds(30))
-            client.hold(for: .seconds(1_800))
-            client.closed(code: 4200)
-        }
-        client.establish()
-        #expect(client.interval == .seconds(60))
-        client.hold(for: .seconds(3_600))
+        client.reconnect()
+        client.hold(for: .seconds(30 * 20))
         client.closed(code: 4200)
         client.establish()
+        client.hold(for: .seconds(29 * 20))
+        #expect(client.interval == .seconds(20))
+        client.hold(for: .seconds(20))
         #expect(client.interval == nil)
+        #expect(client.advance(by: .seconds(119)).wire == [])
+        #expect(client.advance(by: .seconds(1)).wire == ["send 3 ping"])
         #expect(client.timer(.keepAlive) == nil)
     }
 
-    @Test("A longer interval that does not hold costs one connection")
-    func probe() {
+    @Test("Two connections that were dropped 2 s after the greeting cost the next one 60 pings, and not one a second")
+    func flood() {
+        var client = CoreClient.connected()
+        for _ in 1...2 {
+            client.hold(for: .seconds(2))
+            client.closed()
+            client.reconnect()
+        }
+        #expect(client.interval == .seconds(1))
+        let before = client.pingCount
+        client.hold(for: .seconds(2 * 3_600))
+        #expect(client.pingCount - before <= 60 + 2 * 3_600 / 120)
+    }
+
+    @Test("Doing without the pings costs a connection if the limit is real, and is tried again after ten times as many")
+    func patience() {
+        var client = CoreClient.connected()
+        for count in [60, 600, 6_000, 6_000] {
+            client.advance(by: .seconds(3))
+            client.closed()
+            client.reconnect()
+            client.hold(for: .milliseconds(1_500 * (count - 1)))
+            #expect(client.interval == .milliseconds(1_500))
+            client.hold(for: .milliseconds(1_500))
+            #expect(client.interval == nil)
+        }
+    }
+
+    @Test("A connection that survives the silence that cost another one shows that the lesson was wrong")
+    func disproved() {
         var client = CoreClient.connected()
         for _ in 1...2 {
             client.advance(by: .seconds(3))
             client.closed()
             client.reconnect()
+            client.hold(for: .seconds(90))
+            client.hold(for: .seconds(121))
+            #expect(client.interval == nil && client.lastSilence == nil)
+            client.closed(code: 4200)
+            client.establish()
         }
-        #expect(client.interval == .milliseconds(1_500))
-        client.hold(for: .seconds(3_600))
-        client.closed(code: 4200)
-        client.establish()
-        #expect(client.interval == .seconds(3))
-        client.advance(by: .seconds(3))
+    }
+
+    // MARK: A limit on messages
+
+    @Test("A ping that is answered by 4301 is alive, is not reported, and makes the next ones come half as often")
+    func rejected() {
+        let exceeded = Envelope.error(4301, "Rate limit exceeded")
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
         client.closed()
-        #expect(client.interval == .milliseconds(1_500))
         client.reconnect()
-        client.hold(for: .seconds(1_800))
-        client.closed(code: 4200)
-        client.establish()
-        #expect(client.interval == .milliseconds(1_500))
+        for seconds in [20, 40] {
+            #expect(client.interval == .seconds(seconds))
+            #expect(client.advance(by: .seconds(seconds)).wire == ["send 2 ping"])
+            #expect(client.received(exceeded) == [])
+        }
+        // It has survived the 40 s that were learned.
+        #expect(client.interval == nil)
+        #expect(client.state == .connected)
+        // Nothing that went out is left to be rejected.
+        #expect(client.received(exceeded) == ["report serverError 4301"])
+    }
+
+    @Test("A ping that is rejected holds no subscription back")
+    func rejectedBeforeSubscription() {
+        var client = CoreClient.connected()
+        client.advance(by: .seconds(40))
+        client.closed()
+        client.reconnect()
+        client.advance(by: .seconds(20))
+        client.received(.error(4301, "Rate limit exceeded"))
+        #expect(client.subscribe("a").wire == ["send 2 subscribe a"])
     }
 
     @Test("Another host or port has its own limits; another key does not")
@@ -310,6 +352,8 @@ extension CoreClient {
 
     fileprivate var lastSilence: Duration? { machine.keepAlive.lastSilence }
 
+    fileprivate var pingCount: Int { machine.statistics(now: now).pings.sent }
+
     /// The lost connection is made again.
     @discardableResult
     fileprivate mutating func reconnect(activityTimeout: String = "120") -> Transcript {
@@ -322,7 +366,7 @@ extension CoreClient {
     fileprivate mutating func hold(for duration: Duration) {
         let end = now + duration
         while now < end {
-            for _ in advance(by: .seconds(1)).wire.words { received(.pong) }
+            for _ in advance(by: min(.milliseconds(500), end - now)).wire.words { received(.pong) }
         }
     }
 }

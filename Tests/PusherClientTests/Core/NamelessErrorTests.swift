@@ -2,6 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
+@testable import PusherCore
+
 /// Reverb refuses without saying what (protocol clause 6.2): whose a refusal is follows from the other answers.
 @Suite("Errors that name nothing")
 struct NamelessErrorTests {
@@ -128,6 +130,41 @@ struct NamelessErrorTests {
         client.subscribe("b")
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a", "failed b subscriptionRefused 4009"])
+    }
+
+    @Test("suspects a subscription or sign-in that has timed out for no longer than another timeout")
+    func expired() {
+        let told: Transcript = ["report serverError 4009 of b", "failed b subscriptionRefused 4009"]
+        for var client in [client(pending: "a"), signingIn()] {
+            client.advance(by: .seconds(20))
+            client.subscribe("b")
+            #expect(client.received(refusal).told == told)
+            // Its late answer is only that.
+            client.received(.success("a"))
+            #expect(client.phase(of: "b") == "failed subscriptionRefused")
+        }
+    }
+
+    @Test("keeps no request for longer than two timeouts")
+    func bounded() {
+        var client = CoreClient.connected()
+        for _ in 1...100 {
+            client.subscribe("a")
+            client.advance(by: .seconds(10))
+            client.unsubscribe("a")
+        }
+        #expect(client.machine.requests.sent.count <= 3)
+    }
+
+    @Test("Two errors that may be about something else do not fail two subscriptions, and one that is left is at fault")
+    func uncertain() {
+        var client = client(pending: "a", "b")
+        for _ in 1...2 { #expect(client.received(.error(nil, "no")).told == ["report serverError"]) }
+        #expect(client.phase(of: "a") == "subscribing" && client.phase(of: "b") == "subscribing")
+        #expect(client.received(.success("b")).told == ["subscribed b", "failed a subscriptionRefused"])
+        client = self.client(pending: "a", "b")
+        client.received(.error(nil, "no"))
+        #expect(client.received(refusal).told == report)
     }
 
     @Test("blames nobody for what may have been the answer to an earlier try")

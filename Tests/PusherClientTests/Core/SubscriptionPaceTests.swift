@@ -190,7 +190,7 @@ struct SubscriptionPaceTests {
     func nextConnection() {
         var client = client(12, taken: 5)
         client.advance(by: .seconds(1))
-        client.closed()
+        client.closed(code: 1011)
         client.connect()
         #expect(client.establish().wire == sent(1...5, on: 2))
         answer(&client, 1...5, taken: 5)
@@ -212,7 +212,7 @@ struct SubscriptionPaceTests {
         #expect(isSubscribed(client, 1...20))
     }
 
-    @Test("Where other messages come on top, a server that drops connections is sent fewer subscriptions")
+    @Test("Where other messages come on top, a server that drops connections is sent half as many subscriptions")
     func droppedForOthers() {
         var client = client(6, taken: 5)
         client.closed()
@@ -224,7 +224,7 @@ struct SubscriptionPaceTests {
         client.received(exceeded)
         client.closed()
         client.connect()
-        #expect(client.establish().wire == sent(1...4, on: 3))
+        #expect(client.establish().wire == sent(1...2, on: 3))
     }
 
     @Test("An error about the limit is dealt with after a second, also while the next window is far away")
@@ -311,13 +311,63 @@ struct SubscriptionPaceTests {
 
     // MARK: Other messages
 
-    @Test("may be about a client event where one was sent lately: it is reported as that, and both are thought of")
+    @Test("is about the client event that was sent just now, and leaves healthy subscriptions alone")
     func clientEvents() {
         var client = CoreClient.subscribed("private-a")
         client.trigger("client-1", on: "private-a")
         client.subscribe("a1")
         #expect(client.received(exceeded).told.words.first == "report clientEventRejected 4301 of private-a")
+        #expect(client.subscribe("a2").wire == sent(2...2))
+        #expect(client.advance(by: .seconds(2)).wire == [])
+        #expect(client.received(.success("a1")).told == ["subscribed a1"])
+    }
+
+    @Test("is about subscriptions where each client event that was sent just now has had its error, or none was sent")
+    func notClientEvents() {
+        var client = CoreClient.subscribed("private-a")
+        client.trigger("client-1", on: "private-a")
+        client.subscribe("a1")
+        client.received(exceeded)
+        #expect(client.received(exceeded).told == ["report serverError 4301"])
         #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
+        client = CoreClient.subscribed("private-a")
+        client.trigger("client-1", on: "private-a")
+        client.advance(by: .seconds(2))
+        client.subscribe("a1")
+        #expect(client.received(exceeded).told == ["report serverError 4301"])
+        #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
+    }
+
+    @Test("was about a subscription after all, if that is not answered in time: it is sent again")
+    func overdue() {
+        var client = CoreClient.subscribed("private-a")
+        client.trigger("client-1", on: "private-a")
+        client.subscribe("a1")
+        client.subscribe("a2")
+        client.received(exceeded)
+        #expect(client.received(.success("a2")).told == ["subscribed a2"])
+        var transcript = client.advance(by: .seconds(10))
+        #expect(transcript.wire == sent(1...1) && transcript.told == [])
+        // The server is known to count subscriptions now.
+        client.trigger("client-2", on: "private-a")
+        #expect(client.received(exceeded).told.words.first == "report clientEventRejected 4301 of private-a")
+        #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
+        // Nothing was said this time.
+        transcript = client.advance(by: .seconds(10))
+        #expect(transcript.told == ["failed a1 subscriptionTimedOut"])
+    }
+
+    @Test("was about a subscription after all, if the server drops the connection")
+    func droppedWithClientEvent() {
+        var client = CoreClient.subscribed("private-a")
+        client.trigger("client-1", on: "private-a")
+        for number in 1...4 { client.subscribe("a\(number)") }
+        client.received(.success("a1"))
+        client.received(exceeded)
+        client.closed()
+        client.connect()
+        // The server took two.
+        #expect(client.establish().wire == sent(1...2, on: 2))
     }
 
     @Test("Where nothing is pending nothing is held back")

@@ -113,6 +113,28 @@ struct ReverbLimitTests {
         #expect(channels.allSatisfy { !$0.subscribed })
     }
 
+    @Test("Pings over the limit are not reported, come less often, and leave room for subscriptions")
+    func pings() async throws {
+        let world = Self.world { $0.messageLimit = .init(count: 20, window: .seconds(60)) }
+        let pusher = try await world.makeConnectedClient()
+        // The client learns to ping each second.
+        await world.advance(by: .seconds(2))
+        world.network.cutLinks()
+        await world.advance(by: .seconds(1))
+        #expect(pusher.statistics.pings.keepAliveInterval == .seconds(1))
+        let delegate = RecordingDelegate()
+        pusher.delegate = delegate
+        await world.advance(by: .seconds(30))
+        #expect(pusher.statistics.pings.keepAliveInterval != .seconds(1))
+        #expect(world.server.records.contains { $0.event == .messageRejected })
+        #expect(delegate.errors.elements == [])
+        await world.advance(by: .seconds(60))
+        let channels = try await subscribe(5, pusher, world)
+        let time = try #require(await time(until: channels, in: world))
+        #expect(time <= .seconds(70))
+        #expect(delegate.failures.elements == [])
+    }
+
     // MARK: Refusals
 
     @Test("One of five private subscriptions with a bad signature fails at once, and no other")

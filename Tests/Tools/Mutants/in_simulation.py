@@ -58,8 +58,5 @@ MUTANTS = [
     ("subscriptions that wait for the server's limit", "ClientStateMachine+SubscriptionPace.swift",
      "        if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }\n", ""),
     ("a refusal that may be another one's", "UnansweredRequests.swift",
-     "suspectCount <= $0 + 1 }) else { return [] }\n        let lastNumber = errors[index].lastNumber\n"
-     "        let suspects = numbers.filter { $0.value <= lastNumber }.sorted { $0.value < $1.value }",
-     "suspectCount <= $0 + 2 }) else { return [] }\n        let lastNumber = errors[index].lastNumber\n"
-     "        let suspects = numbers.filter { $0.value <= lastNumber }.sorted { $0.value > $1.value }"),
+     "error.suspectCount <= max(certainCount, 1)", "error.suspectCount <= max(certainCount, 1) + 1"),
 ]

@@ -285,7 +285,7 @@ struct CoreClient {
         ledger.fired(timer)
         let pending = machine.subscriptions.values.filter(\.isPending).map(\.name)
         // What the server is taken not to have had is sent again.
-        if timer.purpose == .subscriptionPace { for name in pending { ledger.answered(name) } }
+        if [.subscriptionPace, .subscription].contains(timer.purpose) { for name in pending { ledger.answered(name) } }
         return input { $0.timerFired(timer, now: $1, into: &$2) }
     }
 

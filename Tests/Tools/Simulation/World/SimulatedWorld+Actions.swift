@@ -187,15 +187,20 @@ extension SimulatedWorld {
                 violations.add("the server does not publish to a user: \(error)")
             }
         case .forgetCache: server.forgetCachedEvents()
-        // Pings count as messages: a server that wants many of them, and takes few messages, cannot be satisfied.
         case .announceActivityTimeout(let seconds):
-            if settings.messageLimit == nil { server.setActivityTimeout(seconds) }
+            if seconds.map(takesPings) != false { server.setActivityTimeout(seconds) }
         case .limitIdleTime(let seconds, let closes):
-            guard settings.messageLimit == nil else { break }
+            guard seconds.map(takesPings) != false else { break }
             server.setIdleLimit(seconds.map { .init(.seconds($0), ending: closes ? .close(code: 1000) : .drop) })
         case .terminateUser: server.terminateConnections(ofUser: "me")
         default: break
         }
+    }
+
+    /// Whether the server takes as many pings as it takes to be never silent for so long. Nobody can satisfy one that wants
+    /// more of them than it takes.
+    private func takesPings(every seconds: Int) -> Bool {
+        if case .perMinute = settings.messageLimit { seconds >= 10 } else { true }
     }
 
     /// Whether a text says something of a subscription, of members or of the user that is not so.

@@ -79,7 +79,6 @@ final class SimulatedWorld {
             case .perMinute(let count): .init(count: count, window: .seconds(60))
             case .droppingPerSecond(let count): .init(count: count, endsConnection: true)
             }
-        if options.messageLimit != nil { options.dialect.idleLimit = nil }
         options.maximumRecordCount = 64
         return options
     }
