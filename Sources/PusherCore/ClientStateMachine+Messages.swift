@@ -131,7 +131,7 @@ extension ClientStateMachine {
     ) {
         let message = ServerErrorMessage(envelope.data)
         connection.noteReported(code: message.code, now: now)
-        keepAlive.errorReceived(now: now)
+        keepAlive.expectLoss(until: now + KeepAlive.timeOfError)
         if message.isRejection {
             let isClientEvent = envelope.channel != nil || message.concernsClientEvent
             guard !isClientEvent, clientEventChannel(named: message) == nil else {

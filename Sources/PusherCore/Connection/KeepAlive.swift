@@ -41,7 +41,7 @@ package struct KeepAlive: Hashable, Sendable {
     private static let patience = 60...6_000
     /// How long after a `pusher:error` a loss counts as its consequence. Longer, and a server that answers each sign-in with an
     /// error would hide its limit.
-    private static let timeOfError = Duration.seconds(1)
+    static let timeOfError = Duration.seconds(1)
 
     package init() {}
 
@@ -116,9 +116,6 @@ package struct KeepAlive: Hashable, Sendable {
     }
 
     // MARK: Losses
-
-    /// The server has sent an error: a loss that follows is not one of an idle connection.
-    mutating func errorReceived(now: Instant) { expectLoss(until: now + Self.timeOfError) }
 
     /// There is a reason why the connection may be lost.
     mutating func expectLoss(until end: Instant) {

@@ -36,8 +36,7 @@ extension ClientStateMachine {
         guard !pace.hasLimit, let error = requests.lastError, error.message.isRejection else { return }
         _ = pace.exceeded(error.message, lastNumber: error.lastNumber, now: now)
         repeatSubscriptions(now: now, into: &effects)
-        sendQueuedSubscriptions(now: now, into: &effects)
-        if subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }
+        goOnSubscribing(now: now, into: &effects)
     }
 
     func hasRoom(now: Instant) -> Bool { subscriptions.queuedCount == 0 && room(now: now) > 0 }
@@ -73,14 +72,9 @@ extension ClientStateMachine {
     /// Those that were sent before the last error about the limit, and are not answered.
     private func subscriptionsHit() -> [String] {
         guard let hit = pace.hit else { return [] }
-        var names: [String] = []
-        for subscription in subscriptions.values where subscription.isPending {
-            guard let number = requests.sent[.channel(subscription.name)]?.number, number <= hit.lastNumber else {
-                continue
-            }
-            names.append(subscription.name)
+        return subscriptions.values.filter(\.isPending).map(\.name).filter { name in
+            requests.sent[.channel(name)].map { $0.number <= hit.lastNumber } ?? false
         }
-        return names
     }
 
     mutating func sendQueuedSubscriptions(now: Instant, into effects: inout [Effect]) {

@@ -74,7 +74,7 @@ MUTANTS = [
     ("an error about the limit that a ping has caused", "ClientStateMachine+SubscriptionPace.swift",
      "            if subscriptions.pendingCount == 0 { return }\n", "", "KeepAliveTests|ReverbLimitTests"),
     ("an idle limit: losses that the server explains", "ClientStateMachine+Messages.swift",
-     "        keepAlive.errorReceived(now: now)\n", "", "KeepAliveTests"),
+     "        keepAlive.expectLoss(until: now + KeepAlive.timeOfError)\n", "", "KeepAliveTests"),
     ("an idle limit: losses that the application asks after", "ClientStateMachine+Probing.swift",
      "            keepAlive.expectLoss(until: now + patience + LivenessStateMachine.lateness)\n", "            _ = patience\n",
      "KeepAliveTests"),
