@@ -160,6 +160,12 @@ package final class ScriptedPeer {
         }
     }
 
+    /// Waits for the client's close frame, or the end of the connection. The end of the script then ends the connection, for
+    /// which a client waits.
+    package func readToClose() async {
+        while let frame = await readFrame(), frame.opcode != 8 {}
+    }
+
     /// Waits for the client to end the connection.
     ///
     /// - Returns: What it sent until then, and nothing has read.

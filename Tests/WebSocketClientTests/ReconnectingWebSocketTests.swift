@@ -30,7 +30,7 @@ struct ReconnectingWebSocketTests {
             if number == 1 { received.append(await peer.readFrame()?.payload ?? []) }
             try await peer.write(serverFrame(1, "from \(number)"))
             if number < 3 { return }
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             let webSocket = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
             #expect(webSocket.state == .idle)
@@ -53,11 +53,10 @@ struct ReconnectingWebSocketTests {
             try await peer.acceptUpgrade()
             if numbered(connections) == 1 {
                 try await peer.write(serverFrame(8, [0x03, 0xF3]))
-                await peer.readToEnd()
+                await peer.readToClose()
             } else {
                 #expect(await peer.readFrame() == .close(4000, "bye"))
                 try await peer.write(serverFrame(8, [0x0F, 0xA0]))
-                await peer.readToEnd()
             }
         } _: { port in
             let webSocket = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
@@ -96,10 +95,10 @@ struct ReconnectingWebSocketTests {
             if numbered(connections) == 1 {
                 // It takes what comes, and never answers.
                 heartbeat.yield(await peer.readFrame())
-                await peer.readToEnd()
+                await peer.readToClose()
             } else {
                 try await peer.write(serverFrame(1, "alive"))
-                await peer.readToEnd()
+                await peer.readToClose()
             }
         } _: { port in
             var options = Self.atOnce
@@ -128,7 +127,7 @@ struct ReconnectingWebSocketTests {
             let request = await peer.readUpgrade()
             seen.append(request.split(separator: "\r\n").first { $0.hasPrefix("Token") }.map(String.init) ?? "none")
             try await peer.write("HTTP/1.1 \(seen.count < 3 ? 500 : 403) No\r\nContent-Length: 0\r\n\r\n")
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             var options = Self.atOnce
             options.retryPolicy = StopIfForbidden()
@@ -178,7 +177,6 @@ struct ReconnectingWebSocketTests {
             try await peer.acceptUpgrade()
             try await peer.write(serverFrame(1, "one"))
             #expect(await peer.readFrame() == .close(1001))
-            await peer.readToEnd()
         } _: { port in
             var webSocket: ReconnectingWebSocket? = try ReconnectingWebSocket(to: url(port), options: Self.atOnce)
             webSocket?.connect()

@@ -24,7 +24,6 @@ struct WebSocketTests {
                 try await peer.write(serverFrame(frame.opcode, frame.payload))
             }
             try await peer.write(serverFrame(8, [0x03, 0xE8]))
-            await peer.readToEnd()
         } _: { port in
             let webSocket = try await WebSocket.connect(
                 to: url(port),
@@ -70,7 +69,7 @@ struct WebSocketTests {
             try await peer.acceptUpgrade(
                 followedBy: serverFrame(1, "last") + serverFrame(8, [0x0F, 0xA1] + Array("bye".utf8))
             )
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             var received: [WebSocketMessage] = []
@@ -111,7 +110,7 @@ struct WebSocketTests {
                 sent.append(number)
             }
             try await peer.write(serverFrame(8, [0x03, 0xE8]))
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             let webSocket = try await WebSocket.connect(
                 to: url(port),
@@ -134,7 +133,6 @@ struct WebSocketTests {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "one"))
             #expect(await peer.readFrame() == .close(1001))
-            await peer.readToEnd()
         } _: { port in
             var messages: WebSocketMessages? = try await WebSocket.connect(to: url(port), options: Self.patient)
                 .messages
@@ -151,7 +149,7 @@ struct WebSocketTests {
         try await withScriptedServer { peer in
             _ = await peer.readUpgrade()
             try await peer.write("HTTP/1.1 401 Unauthorized\r\nContent-Length: 0\r\n\r\n")
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             let error = await #expect(throws: WebSocketError.self) {
                 try await WebSocket.connect(to: url(port), options: Self.patient)
@@ -165,7 +163,7 @@ struct WebSocketTests {
         }
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             for code in [0, 999, 1005, 1006, 1015, 2000, 5000] {
@@ -182,7 +180,7 @@ struct WebSocketTests {
     func many() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade(followedBy: serverFrame(1, "one"))
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             try await withThrowingDiscardingTaskGroup { group in
                 for _ in 1...100 {
@@ -204,7 +202,7 @@ struct WebSocketTests {
         try await withScriptedServer { peer in
             _ = await peer.readUpgrade()
             arrival.yield()
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             let error = await #expect(throws: WebSocketError.self) {
                 try await WebSocket.connect(to: url(port), options: .init(connectTimeout: .milliseconds(1)))
@@ -226,7 +224,7 @@ struct WebSocketTests {
             try await peer.acceptUpgrade()
             await go.first { _ in true }
             try await peer.write(serverFrame(1, "for the other"))
-            await peer.readToEnd()
+            await peer.readToClose()
         } _: { port in
             let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
             let cancelled = Task { try await webSocket.messages.first { _ in true } }
