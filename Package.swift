@@ -1,6 +1,18 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
+let nioCore = Target.Dependency.product(name: "NIOCore", package: "swift-nio")
+let nioPosix = Target.Dependency.product(name: "NIOPosix", package: "swift-nio")
+let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
+let nioWebSocket = Target.Dependency.product(name: "NIOWebSocket", package: "swift-nio")
+let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
+let nioConcurrencyHelpers = Target.Dependency.product(name: "NIOConcurrencyHelpers", package: "swift-nio")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
+let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
 let serviceLifecycle = Target.Dependency.product(
     name: "ServiceLifecycle",
     package: "swift-service-lifecycle",
@@ -75,52 +87,29 @@ let package = Package(
         .target(name: "RealtimePrimitives", swiftSettings: fuzzed),
         .target(
             name: "RealtimeNetworking",
-            dependencies: [
-                "RealtimePrimitives",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-            ],
+            dependencies: ["RealtimePrimitives", nioCore, nioPosix, nioConcurrencyHelpers, nioSSL],
             swiftSettings: fuzzed
         ),
         .target(
             name: "RealtimeHTTP",
             dependencies: [
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                "RealtimePrimitives", "RealtimeNetworking", asyncHTTPClient, nioCore, nioPosix, nioHTTP1,
+                nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: fuzzed
         ),
         .target(
             name: "WebSocketClient",
             dependencies: [
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOTLS", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "Logging", package: "swift-log"),
+                "RealtimePrimitives", "RealtimeNetworking", nioCore, nioPosix, nioHTTP1,
+                .product(name: "NIOTLS", package: "swift-nio"), nioWebSocket, nioConcurrencyHelpers, nioSSL, logging,
             ],
             swiftSettings: fuzzed
         ),
         .target(name: "PusherProtocol", swiftSettings: fuzzed),
         .target(
             name: "PusherEncryption",
-            dependencies: [
-                "CSodium", "PusherProtocol", "RealtimePrimitives",
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-            ],
+            dependencies: ["CSodium", "PusherProtocol", "RealtimePrimitives", nioConcurrencyHelpers],
             swiftSettings: fuzzed
         ),
         .target(
@@ -131,18 +120,8 @@ let package = Package(
         .target(
             name: "PusherClient",
             dependencies: [
-                "PusherCore",
-                "PusherProtocol",
-                "PusherEncryption",
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                "RealtimeHTTP",
-                "WebSocketClient",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "Logging", package: "swift-log"),
-                serviceLifecycle,
+                "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimePrimitives", "RealtimeNetworking",
+                "RealtimeHTTP", "WebSocketClient", nioCore, nioPosix, nioConcurrencyHelpers, logging, serviceLifecycle,
                 metrics,
             ],
             swiftSettings: fuzzed
@@ -150,29 +129,15 @@ let package = Package(
         .target(
             name: "PusherTestServer",
             dependencies: [
-                "PusherProtocol",
-                "PusherEncryption",
-                "RealtimePrimitives",
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOWebSocket", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                "PusherProtocol", "PusherEncryption", "RealtimePrimitives", asyncHTTPClient, nioCore, nioPosix,
+                nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),
         .executableTarget(
             name: "pusher",
             dependencies: [
-                "PusherClient",
-                "PusherTestServer",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
+                "PusherClient", "PusherTestServer", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
             ],
             swiftSettings: settings
         ),
@@ -181,36 +146,22 @@ let package = Package(
         .executableTarget(
             name: "soak",
             dependencies: [
-                .target(name: "CMalloc", condition: .when(platforms: [.linux])),
-                "PusherClient",
-                "PusherCore",
-                "PusherTestServer",
-                "TestSupport",
-                .product(name: "ArgumentParser", package: "swift-argument-parser"),
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                .target(name: "CMalloc", condition: .when(platforms: [.linux])), "PusherClient", "PusherCore",
+                "PusherTestServer", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings
         ),
         .target(
             name: "TestSupport",
-            dependencies: [
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-            ],
+            dependencies: [logging, nioConcurrencyHelpers],
             path: "Tests/TestSupport",
             swiftSettings: settings
         ),
         // What the worlds of virtual time have in common: those of the tests, of the simulation and of the fuzzer.
         .target(
             name: "ClientTestSupport",
-            dependencies: [
-                "PusherClient",
-                "PusherCore",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-            ],
+            dependencies: ["PusherClient", "PusherCore", nioCore, nioConcurrencyHelpers],
             path: "Tests/Tools/ClientTestSupport",
             swiftSettings: settings
         ),
@@ -231,48 +182,25 @@ let package = Package(
         .target(
             name: "Simulation",
             dependencies: [
-                "ClientTestSupport",
-                "PusherClient",
-                "PusherCore",
-                "PusherEncryption",
-                "PusherProtocol",
-                "PusherTestServer",
-                "RealtimeHTTP",
-                "WebSocketClient",
-                "TestSupport",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
+                "ClientTestSupport", "PusherClient", "PusherCore", "PusherEncryption", "PusherProtocol",
+                "PusherTestServer", "RealtimeHTTP", "WebSocketClient", "TestSupport", logging, nioCore,
+                nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Simulation",
             swiftSettings: settings
         ),
         .executableTarget(
             name: "simulate",
-            dependencies: [
-                "Simulation",
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-            ],
+            dependencies: ["Simulation", nioConcurrencyHelpers],
             path: "Tests/Tools/Simulate",
             swiftSettings: settings
         ),
         .executableTarget(
             name: "fuzzer",
             dependencies: [
-                "ClientTestSupport",
-                "PusherProtocol",
-                "PusherEncryption",
-                "PusherClient",
-                "PusherCore",
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                "RealtimeHTTP",
-                "WebSocketClient",
-                "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "Logging", package: "swift-log"),
+                "ClientTestSupport", "PusherProtocol", "PusherEncryption", "PusherClient", "PusherCore",
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "TestSupport", nioCore,
+                nioEmbedded, nioConcurrencyHelpers, logging,
             ],
             path: "Tests/Tools/Fuzzing",
             exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
@@ -282,10 +210,8 @@ let package = Package(
         .target(
             name: "TestTLS",
             dependencies: [
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "X509", package: "swift-certificates"),
-                .product(name: "SwiftASN1", package: "swift-asn1"),
-                .product(name: "Crypto", package: "swift-crypto"),
+                nioSSL, .product(name: "X509", package: "swift-certificates"),
+                .product(name: "SwiftASN1", package: "swift-asn1"), crypto,
             ],
             path: "Tests/TestTLS",
             swiftSettings: settings
@@ -293,172 +219,83 @@ let package = Package(
         .target(
             name: "SocketTestSupport",
             dependencies: [
-                "RealtimeHTTP",
-                "RealtimeNetworking",
-                "WebSocketClient",
-                "TestSupport",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "Crypto", package: "swift-crypto"),
+                "RealtimeHTTP", "RealtimeNetworking", "WebSocketClient", "TestSupport", nioCore, nioPosix, nioHTTP1,
+                nioConcurrencyHelpers, nioSSL, crypto,
             ],
             path: "Tests/SocketTestSupport",
             swiftSettings: settings
         ),
         .testTarget(
             name: "RealtimePrimitivesTests",
-            dependencies: [
-                "RealtimePrimitives",
-                "PusherEncryption",
-                "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
+            dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto],
             swiftSettings: settings
         ),
         .testTarget(
             name: "RealtimeNetworkingTests",
             dependencies: [
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                "TestSupport",
-                "TestTLS",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                "RealtimePrimitives", "RealtimeNetworking", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
+                nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "RealtimeHTTPTests",
             dependencies: [
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                "RealtimeHTTP",
-                "SocketTestSupport",
-                "TestSupport",
-                "TestTLS",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "SocketTestSupport", "TestSupport",
+                "TestTLS", nioCore, nioHTTP1, nioSSL,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "WebSocketClientTests",
             dependencies: [
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                "WebSocketClient",
-                "SocketTestSupport",
-                "TestSupport",
-                "TestTLS",
-                .product(name: "Logging", package: "swift-log"),
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
+                "RealtimePrimitives", "RealtimeNetworking", "WebSocketClient", "SocketTestSupport", "TestSupport",
+                "TestTLS", logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PusherProtocolTests",
-            dependencies: [
-                "PusherProtocol",
-                "EnvelopeCorpus",
-                "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
+            dependencies: ["PusherProtocol", "EnvelopeCorpus", "TestSupport", crypto],
             swiftSettings: settings
         ),
         // Runs the fuzzer that was built beside it.
         .testTarget(name: "FuzzingTests", dependencies: ["TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "PusherEncryptionTests",
-            dependencies: [
-                "PusherEncryption",
-                "PusherProtocol",
-                "TestSupport",
-                .product(name: "Crypto", package: "swift-crypto"),
-            ],
+            dependencies: ["PusherEncryption", "PusherProtocol", "TestSupport", crypto],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
-                "PusherTestServer",
-                "PusherProtocol",
-                "PusherEncryption",
-                "TestSupport",
-                "TestTLS",
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
+                "PusherTestServer", "PusherProtocol", "PusherEncryption", "TestSupport", "TestTLS", nioCore, nioPosix,
+                nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
             ],
             swiftSettings: settings
         ),
         // Programs as users of PusherSwift have them, with a compiler that is set as theirs is.
         .testTarget(
             name: "PusherSwiftProgramTests",
-            dependencies: [
-                "PusherClient",
-                "PusherTestServer",
-                "TestSupport",
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-            ],
+            dependencies: ["PusherClient", "PusherTestServer", "TestSupport", nioConcurrencyHelpers],
             swiftSettings: [.swiftLanguageMode(.v5)] + warnings
         ),
         .testTarget(
             name: "Swift6ProgramTests",
             dependencies: [
-                "PusherClient",
-                "WebSocketClient",
-                "PusherTestServer",
-                "TestSupport",
-                "TestTLS",
-                .product(name: "Logging", package: "swift-log"),
-                serviceLifecycle,
-                metrics,
+                "PusherClient", "WebSocketClient", "PusherTestServer", "TestSupport", "TestTLS", logging,
+                serviceLifecycle, metrics,
             ],
             swiftSettings: warnings
         ),
         .testTarget(
             name: "PusherClientTests",
             dependencies: [
-                "ClientTestSupport",
-                "PusherClient",
-                "PusherCore",
-                "PusherProtocol",
-                "RealtimePrimitives",
-                "RealtimeNetworking",
-                "RealtimeHTTP",
-                "WebSocketClient",
-                "SocketTestSupport",
-                "Simulation",
-                "PusherTestServer",
-                "PusherEncryption",
-                "TestSupport",
-                "TestTLS",
-                .product(name: "Logging", package: "swift-log"),
-                serviceLifecycle,
-                metrics,
-                metricsTestKit,
-                .product(name: "NIOCore", package: "swift-nio"),
-                .product(name: "NIOPosix", package: "swift-nio"),
-                .product(name: "NIOHTTP1", package: "swift-nio"),
-                .product(name: "NIOEmbedded", package: "swift-nio"),
-                .product(name: "NIOConcurrencyHelpers", package: "swift-nio"),
-                .product(name: "NIOSSL", package: "swift-nio-ssl"),
-                .product(name: "AsyncHTTPClient", package: "async-http-client"),
-                .product(name: "Crypto", package: "swift-crypto"),
+                "ClientTestSupport", "PusherClient", "PusherCore", "PusherProtocol", "RealtimePrimitives",
+                "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "SocketTestSupport", "Simulation",
+                "PusherTestServer", "PusherEncryption", "TestSupport", "TestTLS", logging, serviceLifecycle, metrics,
+                metricsTestKit, nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers, nioSSL,
+                asyncHTTPClient, crypto,
             ],
             swiftSettings: settings
         ),
