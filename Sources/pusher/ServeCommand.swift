@@ -13,8 +13,8 @@ struct ServeCommand: AsyncParsableCommand {
             production. Nothing is kept when it ends.
 
             Prints one line for each thing that a client or a backend has to know, the port among them, and then the \
-            line "ready". SIGINT (Control-C) and SIGTERM end it, with exit code 0. It also ends, with exit code 141, when \
-            what it prints goes into a pipe that nobody reads any more.
+            line "ready". SIGINT (Control-C) and SIGTERM end it, with exit code 0. If its \
+            output is a pipe that was closed, it ends at the next line that it prints, with exit code 141.
             """
     )
 

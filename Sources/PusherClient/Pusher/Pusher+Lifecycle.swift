@@ -55,7 +55,8 @@ extension Pusher {
     ///   - authMethod: What ``PusherClientOptions/authMethod`` becomes, for all clients that were made with the same
     ///     options object: give each its own, where they go over one by one. Default: what it is.
     ///   - userAuthMethod: What ``PusherClientOptions/userAuthMethod`` becomes, likewise. Default: what it is.
-    /// - Throws: ``PusherClientError`` where the endpoint or the key cannot be used; nothing has changed then.
+    /// - Throws: ``PusherClientError`` if the endpoint or the key cannot be used, or if a key is pinned and an authorization
+    ///   endpoint is on the new host. Nothing has changed then.
     public func switchTo(
         endpoint: PusherEndpoint,
         key: String? = nil,
