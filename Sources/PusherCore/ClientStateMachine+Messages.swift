@@ -5,7 +5,7 @@ import RealtimePrimitives
 extension ClientStateMachine {
     /// To whom an ordinary event goes, beside those who want the events of all channels.
     package enum Recipient: Hashable, Sendable {
-        case nobody
+        case globalListeners
         case channel(ChannelID)
     }
 
@@ -14,7 +14,7 @@ extension ClientStateMachine {
     package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
         guard connection.isConnected, connection.currentAttempt == id, !EventName.isProtocolEvent(eventName)
         else { return nil }
-        guard let channelName else { return .nobody }
+        guard let channelName else { return .globalListeners }
         return subscriptions.recipient(channelName).map { .channel($0) }
     }
 

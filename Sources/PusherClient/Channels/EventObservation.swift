@@ -26,12 +26,12 @@ extension PusherChannel {
         eventName: String,
         eventCallback: @escaping @Sendable (PusherEvent) -> Void
     ) -> EventObservation {
-        sinks.observation(of: eventName, bind(eventName: eventName, eventCallback: eventCallback))
+        listeners.observation(of: eventName, bind(eventName: eventName, eventCallback: eventCallback))
     }
 
     /// Calls back for every event on this channel, as ``observe(eventName:eventCallback:)`` does.
     public func observe(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> EventObservation {
-        sinks.observation(of: nil, bind(eventCallback: eventCallback))
+        listeners.observation(of: nil, bind(eventCallback: eventCallback))
     }
 
     /// Calls back with the decoded data of each event of that name, as ``bind(eventName:as:decoder:eventCallback:)``
@@ -42,7 +42,7 @@ extension PusherChannel {
         decoder: JSONDecoder = JSONDecoder(),
         eventCallback: @escaping @Sendable (Value) -> Void
     ) -> EventObservation {
-        sinks.observation(
+        listeners.observation(
             of: eventName,
             bind(eventName: eventName, as: type, decoder: decoder, eventCallback: eventCallback)
         )
@@ -54,7 +54,7 @@ extension PusherChannel {
         eventName: String,
         eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void
     ) -> EventObservation {
-        sinks.observation(of: eventName, bindOnMain(eventName: eventName, eventCallback: eventCallback))
+        listeners.observation(of: eventName, bindOnMain(eventName: eventName, eventCallback: eventCallback))
     }
 }
 
@@ -90,7 +90,7 @@ extension PusherUser {
     }
 }
 
-extension SinkRegistry {
+extension ListenerRegistry {
     /// Does not keep the registry: an observation may outlive its channel.
     fileprivate func observation(of name: String?, _ id: String) -> EventObservation {
         EventObservation { [weak self] in self?.unbind(name, id: id) }

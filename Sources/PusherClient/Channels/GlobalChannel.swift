@@ -8,7 +8,7 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
     // A subclass has to say the conformance again. Proof: it is final, and adds no stored property.
     init(engine: ClientEngine) {
         let id = engine.step { state, _ in state.machine.makeChannel() }
-        super.init(name: "pusher_global_internal_channel", id: id, engine: engine, sinks: engine.everyEvent)
+        super.init(name: "pusher_global_internal_channel", id: id, engine: engine, listeners: engine.everyEvent)
         // There will be no resubscription, no cache miss and no decryption failure.
         finishListeners()
     }
@@ -19,7 +19,7 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
     public var globalCallbacks: [String: (PusherEvent) -> Void] {
         // One by one: a whole array of functions that are Sendable is converted by casts at run time, which can fail.
         var callbacks: [String: (PusherEvent) -> Void] = [:]
-        for binding in sinks.bindingsToEveryEvent {
+        for binding in listeners.bindingsToEveryEvent {
             let isOfMain = binding.dispatcher === engine.mainDispatcher
             callbacks[binding.id] = { event in
                 guard isOfMain, !Thread.isMainThread else { return binding.call(event) }

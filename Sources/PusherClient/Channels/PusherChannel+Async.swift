@@ -29,10 +29,10 @@ extension PusherChannel {
     /// Every event of the channel from now on, also those that the client itself makes:
     /// `pusher:subscription_succeeded`, `pusher:subscription_error`, `pusher:subscription_count`,
     /// `pusher:member_added`, `pusher:member_removed`. It ends when the channel is unsubscribed.
-    public var events: EventSequence<PusherEvent> { sinks.makeSequence(nil) }
+    public var events: EventSequence<PusherEvent> { listeners.makeSequence(nil) }
 
     /// Every event of that name from now on.
-    public func events(named eventName: String) -> EventSequence<PusherEvent> { sinks.makeSequence(eventName) }
+    public func events(named eventName: String) -> EventSequence<PusherEvent> { listeners.makeSequence(eventName) }
 
     /// The decoded data of every event of that name from now on.
     ///

@@ -19,14 +19,14 @@ public class PusherChannel: @unchecked Sendable {
     public let name: String
     let id: ChannelID
     let engine: ClientEngine
-    let sinks: SinkRegistry
+    let listeners: ListenerRegistry
     /// Why the channel was never one of a subscription; nil where it was.
     let fault: SubscriptionError?
-    private let listeners: NIOLockedValueBox<Listeners>
+    private let observers: NIOLockedValueBox<Observers>
 
     /// Who wants to know of what seldom happens. Few channels have one, so the broadcasts are made when they are asked
     /// for.
-    struct Listeners: Sendable {
+    struct Observers: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
         var onResubscribed: (@Sendable (Resubscription) -> Void)?
         var onCacheMiss: (@Sendable () -> Void)?
@@ -41,16 +41,16 @@ public class PusherChannel: @unchecked Sendable {
         name: String,
         id: ChannelID,
         engine: ClientEngine,
-        sinks: SinkRegistry? = nil,
+        listeners: ListenerRegistry? = nil,
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
         fault: SubscriptionError? = nil
     ) {
         self.name = name
         self.id = id
         self.engine = engine
-        self.sinks = sinks ?? SinkRegistry(engine.limits)
+        self.listeners = listeners ?? ListenerRegistry(engine.limits)
         self.fault = fault
-        listeners = NIOLockedValueBox(Listeners(onSubscriptionCountChanged: onSubscriptionCountChanged))
+        observers = NIOLockedValueBox(Observers(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
 
     /// The connection of the client that made the channel; it is not kept alive.
@@ -68,7 +68,7 @@ public class PusherChannel: @unchecked Sendable {
 
     /// Called on the callback queue with each new ``subscriptionCount``.
     @preconcurrency public var onSubscriptionCountChanged: (@Sendable (Int) -> Void)? {
-        get { listeners.withLockedValue { $0.onSubscriptionCountChanged } }
+        get { observers.withLockedValue { $0.onSubscriptionCountChanged } }
         set { replace(\.onSubscriptionCountChanged, with: newValue) }
     }
 
@@ -89,14 +89,14 @@ public class PusherChannel: @unchecked Sendable {
     /// Called on the callback queue when the cache of a cache channel is empty: the current state has to be fetched
     /// from elsewhere. Where it is not, the cached event comes as any other does.
     public var onCacheMiss: (@Sendable () -> Void)? {
-        get { listeners.withLockedValue { $0.onCacheMiss } }
+        get { observers.withLockedValue { $0.onCacheMiss } }
         set { replace(\.onCacheMiss, with: newValue) }
     }
 
     /// Called on the callback queue with each event of an encrypted channel that could not be decrypted, also with the
     /// key asked for anew.
     public var onDecryptionFailure: (@Sendable (DecryptionFailure) -> Void)? {
-        get { listeners.withLockedValue { $0.onDecryptionFailure } }
+        get { observers.withLockedValue { $0.onDecryptionFailure } }
         set { replace(\.onDecryptionFailure, with: newValue) }
     }
 
@@ -105,7 +105,7 @@ public class PusherChannel: @unchecked Sendable {
     /// ``Pusher/connect()``, ``Pusher/reconnectNow()``, ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` or
     /// ``resubscribe()``, which must therefore not be called from here.
     public var onResubscribed: (@Sendable (Resubscription) -> Void)? {
-        get { listeners.withLockedValue { $0.onResubscribed } }
+        get { observers.withLockedValue { $0.onResubscribed } }
         set { replace(\.onResubscribed, with: newValue) }
     }
 
@@ -116,7 +116,7 @@ public class PusherChannel: @unchecked Sendable {
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.bind(eventName, to: sinks, eventCallback)
+        engine.bind(eventName, to: listeners, eventCallback)
     }
 
     /// Calls back for every event on this channel, on the callback queue.
@@ -124,7 +124,7 @@ public class PusherChannel: @unchecked Sendable {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.bind(nil, to: sinks, eventCallback)
+        engine.bind(nil, to: listeners, eventCallback)
     }
 
     /// Calls back with the decoded data of each event of that name, on the callback queue.
@@ -141,22 +141,22 @@ public class PusherChannel: @unchecked Sendable {
         eventCallback: @escaping @Sendable (Value) -> Void
     ) -> String {
         let engine = engine
-        return engine.bind(eventName, to: sinks) { event in
+        return engine.bind(eventName, to: listeners) { event in
             if let value = engine.decode(event, as: type, decoder: decoder) { eventCallback(value) }
         }
     }
 
     /// Ends the calls of one callback. Called on the queue that runs it, no call begins after it has returned.
-    public func unbind(eventName: String, callbackId: String) { sinks.unbind(eventName, id: callbackId) }
+    public func unbind(eventName: String, callbackId: String) { listeners.unbind(eventName, id: callbackId) }
 
     /// Ends the calls of one callback that was bound to every event.
-    public func unbind(callbackId: String) { sinks.unbind(nil, id: callbackId) }
+    public func unbind(callbackId: String) { listeners.unbind(nil, id: callbackId) }
 
     /// Ends the calls of all callbacks. Sequences go on.
-    public func unbindAll() { sinks.unbindAll() }
+    public func unbindAll() { listeners.unbindAll() }
 
     /// Ends the calls of all callbacks that are bound to that name.
-    public func unbindAll(forEventName eventName: String) { sinks.unbindAll(eventName) }
+    public func unbindAll(forEventName eventName: String) { listeners.unbindAll(eventName) }
 
     // MARK: Subscribing again
 
@@ -180,17 +180,17 @@ public class PusherChannel: @unchecked Sendable {
 
     /// Nothing will be delivered any more, and what callbacks own is let go.
     func finish() {
-        sinks.finish()
+        listeners.finish()
         finishListeners()
     }
 
-    // MARK: Listeners
+    // MARK: Observers
 
     func finishListeners() {
         // What closures own is released outside the lock: it may call back.
-        let finished = listeners.withLockedValue { listeners in
-            defer { listeners = Listeners(isFinished: true) }
-            return listeners
+        let finished = observers.withLockedValue { observers in
+            defer { observers = Observers(isFinished: true) }
+            return observers
         }
         finished.resubscriptions?.finish()
         finished.cacheMisses?.finish()
@@ -198,30 +198,30 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     func makeSequence<Element>(
-        of path: WritableKeyPath<Listeners, Broadcast<Element>?>
+        of path: WritableKeyPath<Observers, Broadcast<Element>?>
     ) -> EventSequence<Element> {
-        let broadcast = listeners.withLockedValue { listeners in
-            if let broadcast = listeners[keyPath: path] { return broadcast }
+        let broadcast = observers.withLockedValue { observers in
+            if let broadcast = observers[keyPath: path] { return broadcast }
             let broadcast = Broadcast<Element>(limit: engine.limits.sequenceBuffer)
-            if listeners.isFinished { broadcast.finish() } else { listeners[keyPath: path] = broadcast }
+            if observers.isFinished { broadcast.finish() } else { observers[keyPath: path] = broadcast }
             return broadcast
         }
         return broadcast.makeSequence()
     }
 
-    func send<Element>(_ element: Element, to path: KeyPath<Listeners, Broadcast<Element>?>) {
-        if let broadcast = listeners.withLockedValue({ $0[keyPath: path] }) {
-            engine.send(element, to: broadcast, channel: name)
+    func broadcast<Element>(_ element: Element, to path: KeyPath<Observers, Broadcast<Element>?>) {
+        if let broadcast = observers.withLockedValue({ $0[keyPath: path] }) {
+            engine.broadcast(element, to: broadcast, channel: name)
         }
     }
 
-    private func replace<Value>(_ path: WritableKeyPath<Listeners, Value>, with value: Value) {
+    private func replace<Value>(_ path: WritableKeyPath<Observers, Value>, with value: Value) {
         // What is let go is released outside the lock: what it owns may call back. That is the new closure where the
         // channel is out of use: it would never be called, and nobody would let go of it any more.
-        _ = listeners.withLockedValue { listeners in
-            guard !listeners.isFinished else { return value }
-            defer { listeners[keyPath: path] = value }
-            return listeners[keyPath: path]
+        _ = observers.withLockedValue { observers in
+            guard !observers.isFinished else { return value }
+            defer { observers[keyPath: path] = value }
+            return observers[keyPath: path]
         }
     }
 }

@@ -8,15 +8,15 @@ final class CallbackDispatcher: Sendable {
     enum Job: Sendable {
         /// Whatever is bound to the event by the time that it runs. Code that binds in the callback of an event gets
         /// those that came meanwhile.
-        case event(PusherEvent, SinkRegistry, SinkRegistry?)
+        case event(PusherEvent, ListenerRegistry, ListenerRegistry?)
         case call(@Sendable () -> Void)
     }
 
     private func run(_ job: Job) {
         switch job {
         case .event(let event, let first, let second):
-            first.sinks(for: event.eventName).call(event, by: self)
-            second?.sinks(for: event.eventName).call(event, by: self)
+            first.listeners(for: event.eventName).call(event, by: self)
+            second?.listeners(for: event.eventName).call(event, by: self)
         case .call(let call):
             call()
         }
@@ -26,8 +26,8 @@ final class CallbackDispatcher: Sendable {
     private func isMissed(_ job: Job) -> Bool {
         switch job {
         case .event(let event, let first, let second):
-            first.sinks(for: event.eventName).hasBinding(by: self)
-                || second?.sinks(for: event.eventName).hasBinding(by: self) == true
+            first.listeners(for: event.eventName).hasBinding(by: self)
+                || second?.listeners(for: event.eventName).hasBinding(by: self) == true
         case .call: true
         }
     }

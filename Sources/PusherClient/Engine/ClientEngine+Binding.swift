@@ -4,16 +4,16 @@ import Foundation
 extension ClientEngine {
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
-    ///   - sinks: Those of a channel, of the client or of the user.
+    ///   - listeners: Those of a channel, of the client or of the user.
     ///   - dispatcher: What runs the callback; nil for where the options say.
     /// - Returns: The callback's id; that of none where there are too many, which is reported.
     func bind(
         _ name: String?,
-        to sinks: SinkRegistry,
+        to listeners: ListenerRegistry,
         by dispatcher: CallbackDispatcher? = nil,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String {
-        sinks.bind(name, by: dispatcher ?? self.dispatcher, callback)
+        listeners.bind(name, by: dispatcher ?? self.dispatcher, callback)
             ?? refuseBinding(name.map { "the event \($0.quoted)" } ?? "every event")
     }
 

@@ -4,52 +4,54 @@ import PusherProtocol
 
 /// Handing events to those who want them. All of this happens on the event loop, and never under the lock.
 extension ClientEngine {
-    /// What came from the server for the application, on its way through the ``PayloadTransformer``, if there is one.
-    func deliver(_ event: PusherEvent, to channel: PusherChannel?) {
-        guard options.payloadTransformer != nil else { return deliverAndCount(event, to: everyEvent, channel?.sinks) }
-        for event in transformed(event) { deliverAndCount(event, to: everyEvent, channel?.sinks) }
+    /// Delivers an event of the server, by way of the ``PayloadTransformer`` if there is one.
+    func deliverServerEvent(_ event: PusherEvent, to channel: PusherChannel?) {
+        guard options.payloadTransformer != nil else {
+            return deliverCounting(event, to: everyEvent, channel?.listeners)
+        }
+        for event in transformed(event) { deliverCounting(event, to: everyEvent, channel?.listeners) }
     }
 
-    /// The same for an event that has come through the ``PayloadTransformer``.
-    func deliverAndCount(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) {
+    /// Delivers an event that has come through the ``PayloadTransformer``, and counts it if nobody listens.
+    func deliverCounting(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry?) {
         guard !deliver(event, to: first, second), !EventName.isProtocolEvent(event.eventName) else { return }
         loopState.value.counts.unhandledEvents += 1
     }
 
-    /// What the client itself has to tell.
-    func deliver(_ envelope: Envelope, to id: ChannelID, subscriptionError: SubscriptionError? = nil) {
-        deliver(PusherEvent(envelope, subscriptionError: subscriptionError), to: everyEvent, channel(id)?.sinks)
+    /// Delivers an event that the client itself makes, for example of a member who came.
+    func announce(_ envelope: Envelope, on id: ChannelID, subscriptionError: SubscriptionError? = nil) {
+        deliver(PusherEvent(envelope, subscriptionError: subscriptionError), to: everyEvent, channel(id)?.listeners)
     }
 
     /// - Returns: Whether somebody was there for it.
     @discardableResult
-    func deliver(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry?) -> Bool {
+    func deliver(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry?) -> Bool {
         // While callbacks run or wait, somebody may be about to bind. Asked first: of those that were done before, what
         // they bound is found.
         let isBusy = dispatcher.isBusy
         let isMainBusy = mainDispatcher.isBusy
-        let firstSinks = first.sinks(for: event.eventName)
-        let secondSinks = second?.sinks(for: event.eventName)
-        var overflow = firstSinks.add(event, waking: wakeLater)
-        if let secondSinks { overflow.add(secondSinks.add(event, waking: wakeLater)) }
+        let firstListeners = first.listeners(for: event.eventName)
+        let secondListeners = second?.listeners(for: event.eventName)
+        var overflow = firstListeners.add(event, waking: wakeLater)
+        if let secondListeners { overflow.add(secondListeners.add(event, waking: wakeLater)) }
         for dispatcher in dispatchers {
             if dispatcher.runsInPlace {
-                let hasCalled = firstSinks.call(event, by: dispatcher)
+                let hasCalled = firstListeners.call(event, by: dispatcher)
                 // Those who were called may have bound others to it.
-                let sinks = hasCalled ? second?.sinks(for: event.eventName) : secondSinks
-                sinks?.call(event, by: dispatcher)
+                let listeners = hasCalled ? second?.listeners(for: event.eventName) : secondListeners
+                listeners?.call(event, by: dispatcher)
             } else if (dispatcher === mainDispatcher ? isMainBusy : isBusy)
-                || firstSinks.hasBinding(by: dispatcher) || secondSinks?.hasBinding(by: dispatcher) == true
+                || firstListeners.hasBinding(by: dispatcher) || secondListeners?.hasBinding(by: dispatcher) == true
             {
                 dispatcher.enqueue(.event(event, first, second), for: self)
             }
         }
         if overflow.dropped > 0 { count(overflow, on: event.channelName) }
-        return !firstSinks.isEmpty || secondSinks?.isEmpty == false
+        return !firstListeners.isEmpty || secondListeners?.isEmpty == false
     }
 
     /// Hands an element to sequences, and reports those that begin to drop because of it.
-    func send<Element>(_ element: Element, to broadcast: Broadcast<Element>, channel: String? = nil) {
+    func broadcast<Element>(_ element: Element, to broadcast: Broadcast<Element>, channel: String? = nil) {
         let overflow = broadcast.send(element)
         if overflow.dropped > 0 { count(overflow, on: channel) }
     }
@@ -103,7 +105,7 @@ extension ClientEngine {
     }
 
     /// Hands over an event that came before. It may be called anywhere.
-    func deliverAgain(_ event: PusherEvent, to first: SinkRegistry, _ second: SinkRegistry? = nil) {
+    func deliverAgain(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry? = nil) {
         eventLoop.execute {
             self.deliver(event, to: first, second)
             self.wakeSequences()

@@ -9,9 +9,9 @@ extension ClientEngine {
     func run(_ effect: Effect) {
         switch effect {
         case .open(let id, let request): open(id, request)
-        case .send(let id, let envelope): send(envelope, on: id, promise: nil)
-        case .sendClientEvent(let id, let item): send(item, on: id)
-        case .sendMessage(let id, let envelope): sendMessage(envelope, on: id)
+        case .send(let id, let envelope): write(envelope, on: id, promise: nil)
+        case .sendClientEvent(let id, let item): writeClientEvent(item, on: id)
+        case .sendMessage(let id, let envelope): writeMessage(envelope, on: id)
         case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
         case .abort(let id): loopState.value.connections.removeValue(forKey: id)?.abort()
 
@@ -32,18 +32,18 @@ extension ClientEngine {
             let status = status(changed)
             log(status)
             if case .connected = changed { logKeepAlive() }
-            send(status, to: statuses)
+            broadcast(status, to: statuses)
         case .report(let error): report(error)
 
         case .deliver(let id, let envelope):
-            deliver(PusherEvent(envelope), to: id.flatMap(channel))
+            deliverServerEvent(PusherEvent(envelope), to: id.flatMap(channel))
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
             if let channel = channel(id), channel.onSubscriptionCountChanged != nil {
                 dispatcher.enqueue(.call { channel.onSubscriptionCountChanged?(count) }, for: self)
             }
-            deliver(envelope, to: id)
+            announce(envelope, on: id)
         case .membersReplaced(let id, let members, let difference): membersReplaced(id, members, difference)
         case .memberAdded(let id, let member, let envelope): memberAdded(id, member, envelope)
         case .memberRemoved(let id, let member, let envelope): memberRemoved(id, member, envelope)
@@ -56,7 +56,7 @@ extension ClientEngine {
         case .signedIn(let user, let envelope): signedIn(user, envelope)
         case .signInFailed(let error, let envelope): signInFailed(error, envelope)
         case .deliverToUser(let envelope):
-            for event in transformed(PusherEvent(envelope)) { deliverAndCount(event, to: everyEvent, userEvents) }
+            for event in transformed(PusherEvent(envelope)) { deliverCounting(event, to: everyEvent, userEvents) }
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .released:
@@ -94,7 +94,7 @@ extension ClientEngine {
         loopState.value.connections[id] = transport.open(request, on: eventLoop, receive: makeReceiver(id))
     }
 
-    private func send(_ envelope: Envelope, on id: AttemptID, promise: EventLoopPromise<Void>?) {
+    private func write(_ envelope: Envelope, on id: AttemptID, promise: EventLoopPromise<Void>?) {
         guard let connection = loopState.value.connections[id] else {
             promise?.fail(PusherClientError(.notSubscribed, "the connection was lost"))
             return
@@ -108,7 +108,7 @@ extension ClientEngine {
     }
 
     /// A message of the application's own. Nobody sends it again.
-    private func sendMessage(_ envelope: Envelope, on id: AttemptID) {
+    private func writeMessage(_ envelope: Envelope, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenFailure { error in
             let message = "the message \(envelope.event) was not sent: the connection was lost"
@@ -117,10 +117,10 @@ extension ClientEngine {
                 state.pending.append(.report(PusherClientError(.notConnected, message, cause: error)))
             }
         }
-        send(envelope, on: id, promise: written)
+        write(envelope, on: id, promise: written)
     }
 
-    private func send(_ item: ClientEventQueue.Item, on id: AttemptID) {
+    private func writeClientEvent(_ item: ClientEventQueue.Item, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { result in
             var failure: PusherClientError?
@@ -136,7 +136,7 @@ extension ClientEngine {
                 state.machine.clientEventWritten(item, on: id, error: failure, now: now, into: &state.pending)
             }
         }
-        send(item.envelope, on: id, promise: written)
+        write(item.envelope, on: id, promise: written)
     }
 
     private func ask(_ id: RetryQuestionID, _ question: RetryQuestion) {
@@ -170,12 +170,12 @@ extension ClientEngine {
         guard let channel = channel(id) else { return }
         debug("subscribed to \(channel.name)")
         forgetPayloads(of: channel.name)
-        deliver(envelope, to: id)
+        announce(envelope, on: id)
         let name = channel.name
         notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
         guard let away else { return }
         let resubscription = Resubscription(channelName: name, away: away)
-        channel.send(resubscription, to: \.resubscriptions)
+        channel.broadcast(resubscription, to: \.resubscriptions)
         if channel.onResubscribed != nil {
             dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .outcomes, for: self)
         }
@@ -189,7 +189,7 @@ extension ClientEngine {
         )
         debug("subscription to \(name) failed: \(error.message)")
         publish(error.clientError)
-        deliver(envelope, to: id, subscriptionError: error)
+        announce(envelope, on: id, subscriptionError: error)
         notify(keep: .outcomes) { delegate in
             delegate.failedToSubscribeToChannel(
                 name: name,

@@ -8,13 +8,13 @@ extension ClientEngine {
     /// What is to be called with whatever happens on the socket of an attempt.
     func makeReceiver(_ id: AttemptID) -> @Sendable (TransportEvent) -> Void {
         let inbox = NIOLoopBound(Inbox(), eventLoop: eventLoop)
-        return { event in self.received(event, on: id, inbox.value) }
+        return { event in self.handle(event, on: id, inbox.value) }
     }
 
     /// Messages wait for the end of the read that brought them, so that they are handled together; whatever else
     /// happens comes after them.
-    private func received(_ event: TransportEvent, on id: AttemptID, _ inbox: Inbox) {
-        if case .text(let buffer) = event { return received(buffer, on: id, inbox) }
+    private func handle(_ event: TransportEvent, on id: AttemptID, _ inbox: Inbox) {
+        if case .text(let buffer) = event { return decode(buffer, on: id, inbox) }
         // Nothing that the last messages lead to is for a socket that is about to say how it ended.
         if case .closed = event { loopState.value.connections[id] = nil }
         handleMessages(of: inbox, on: id)
@@ -36,7 +36,7 @@ extension ClientEngine {
         }
     }
 
-    private func received(_ buffer: ByteBuffer, on id: AttemptID, _ inbox: Inbox) {
+    private func decode(_ buffer: ByteBuffer, on id: AttemptID, _ inbox: Inbox) {
         do {
             let envelope = try Envelope(decoding: buffer.readableBytesUInt8Span)
             if tracesMessages { trace("Received", envelope, String(buffer: buffer)) }
@@ -72,7 +72,7 @@ extension ClientEngine {
         if mustDrain {
             for index in batch.deliveries.indices {
                 guard case .channel(let channel) = batch.deliveries[index] else { continue }
-                deliver(batch.events[index], to: channel)
+                deliverServerEvent(batch.events[index], to: channel)
             }
             drain()
         }
@@ -100,7 +100,7 @@ extension ClientEngine.State {
             case .channel(let id):
                 batch.deliveries.append(.channel(channels[id]))
                 handedOver += 1
-            case .nobody:
+            case .globalListeners:
                 batch.deliveries.append(.channel(nil))
                 handedOver += 1
             case nil:

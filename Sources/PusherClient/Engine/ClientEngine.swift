@@ -105,8 +105,8 @@ package final class ClientEngine: Sendable {
     let mainDispatcher: CallbackDispatcher
     /// Both, or the one that is both.
     let dispatchers: [CallbackDispatcher]
-    let everyEvent: SinkRegistry
-    let userEvents: SinkRegistry
+    let everyEvent: ListenerRegistry
+    let userEvents: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
     let watchlistCallbacks = WatchlistCallbacks()
     let statuses: Broadcast<ConnectionStatus>
@@ -127,8 +127,8 @@ package final class ClientEngine: Sendable {
         origin = environment.now()
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
-        everyEvent = SinkRegistry(options.limits)
-        userEvents = SinkRegistry(options.limits)
+        everyEvent = ListenerRegistry(options.limits)
+        userEvents = ListenerRegistry(options.limits)
         watchlistEvents = Broadcast(limit: options.limits.sequenceBuffer)
         statuses = Broadcast(limit: options.limits.sequenceBuffer, initial: .initialized)
         func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {

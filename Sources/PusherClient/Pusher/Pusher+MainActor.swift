@@ -37,7 +37,7 @@ extension PusherChannel {
         eventName: String,
         eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void
     ) -> String {
-        engine.bindOnMain(eventName, to: sinks, eventCallback)
+        engine.bindOnMain(eventName, to: listeners, eventCallback)
     }
 
     /// Calls back on the main actor for every event on this channel.
@@ -45,7 +45,7 @@ extension PusherChannel {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @discardableResult
     public func bindOnMain(eventCallback: @escaping @MainActor @Sendable (PusherEvent) -> Void) -> String {
-        engine.bindOnMain(nil, to: sinks, eventCallback)
+        engine.bindOnMain(nil, to: listeners, eventCallback)
     }
 
     /// Calls back on the main actor with the decoded data of each event of that name, as
@@ -59,7 +59,7 @@ extension PusherChannel {
         decoder: JSONDecoder = JSONDecoder(),
         eventCallback: @escaping @MainActor @Sendable (Value) -> Void
     ) -> String {
-        engine.bindOnMain(eventName, to: sinks) { [engine] event in
+        engine.bindOnMain(eventName, to: listeners) { [engine] event in
             if let value = engine.decode(event, as: type, decoder: decoder) { eventCallback(value) }
         }
     }
@@ -90,10 +90,10 @@ extension PusherUser {
 extension ClientEngine {
     fileprivate func bindOnMain(
         _ name: String?,
-        to sinks: SinkRegistry,
+        to listeners: ListenerRegistry,
         _ callback: @escaping @MainActor @Sendable (PusherEvent) -> Void
     ) -> String {
         // The main queue is the main actor's executor.
-        bind(name, to: sinks, by: mainDispatcher) { event in MainActor.assumeIsolated { callback(event) } }
+        bind(name, to: listeners, by: mainDispatcher) { event in MainActor.assumeIsolated { callback(event) } }
     }
 }

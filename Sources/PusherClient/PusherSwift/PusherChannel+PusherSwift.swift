@@ -15,14 +15,14 @@ extension PusherChannel {
         let engine = connection.engine
         let id = engine.step { state, _ in state.machine.makeChannel() }
         self.init(name: name, id: id, engine: engine, onSubscriptionCountChanged: onSubscriptionCountChanged)
-        sinks.acceptCallbacksOnly()
+        listeners.acceptCallbacksOnly()
         finishListeners()
     }
 
     /// The callbacks that are bound to names of events. Those that are bound to every event of the channel are not
     /// among them.
     public var eventHandlers: [String: [EventHandler]] {
-        sinks.bindings.mapValues { bindings in bindings.map { EventHandler(id: $0.id) } }
+        listeners.bindings.mapValues { bindings in bindings.map { EventHandler(id: $0.id) } }
     }
 
     /// The client events that wait to be sent, oldest first.
@@ -32,5 +32,5 @@ extension PusherChannel {
 
     /// Hands an event to what is bound to the channel, as if it had come again.
     @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
-    public func handleEvent(event: PusherEvent) { engine.deliverAgain(event, to: sinks) }
+    public func handleEvent(event: PusherEvent) { engine.deliverAgain(event, to: listeners) }
 }

@@ -35,7 +35,7 @@ struct OrdinaryEventTests {
 
     @Test("Without a channel they are for those who want all events")
     func noChannel() {
-        #expect(recipient("message", on: nil, of: client()) == .nobody)
+        #expect(recipient("message", on: nil, of: client()) == .globalListeners)
     }
 
     @Test(

@@ -47,7 +47,7 @@ struct PusherSwiftBindingTests {
     @Test("what is bound to a channel's event is called, until it is unbound by its id")
     func channel() async throws {
         let (_, channel) = try await subscribed()
-        #expect(channel.sinks.isEmpty)
+        #expect(channel.listeners.isEmpty)
         let first = channel.bind(eventName: "created", eventCallback: call("first"))
         let second = channel.bind(eventName: "created", eventCallback: call("second"))
         #expect(first != second)
@@ -66,6 +66,6 @@ struct PusherSwiftBindingTests {
         #expect(await calls(for: "created", "deleted", "changed") == ["deleted", "changed"])
         channel.unbindAll()
         #expect(await calls(for: "created", "deleted", "changed") == [])
-        #expect(channel.sinks.isEmpty)
+        #expect(channel.listeners.isEmpty)
     }
 }

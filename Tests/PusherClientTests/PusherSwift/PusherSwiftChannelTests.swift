@@ -57,7 +57,7 @@ struct PusherSwiftChannelTests {
             return channel
         }
         #expect(channel.name == name)
-        #expect(channel.sinks.isEmpty)
+        #expect(channel.listeners.isEmpty)
         #expect(pusher.connection.channels.find(name: name) === channel)
         if !isConnected { pusher.connect() }
         await world.runUntil { delegate.subscriptions.count == 1 }

@@ -107,7 +107,7 @@ struct ApplicationLimitTests {
             let event = PusherEvent(eventName: "e")
             switch target {
             case .client: pusher.engine.deliverAgain(event, to: pusher.engine.everyEvent)
-            case .channel: pusher.engine.deliverAgain(event, to: channel.sinks)
+            case .channel: pusher.engine.deliverAgain(event, to: channel.listeners)
             case .user: pusher.engine.deliverAgain(event, to: pusher.engine.userEvents)
             case .watchlist:
                 let engine = pusher.engine

@@ -23,7 +23,7 @@ struct DeliveryTests {
     }
 
     @Test("an event reaches the callbacks of its name, of its channel and of the client, and the sequences likewise")
-    func everySink() async throws {
+    func everyListener() async throws {
         let (pusher, channel) = try await subscribed()
         let log = Log<String>()
         pusher.bind { log.append("client: \($0.eventName)") }

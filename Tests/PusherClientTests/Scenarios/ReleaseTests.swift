@@ -222,7 +222,7 @@ struct ReleaseTests {
         keep(channel.decryptionFailures)
         keep(presence.memberships)
         keep(pusher.user.watchlist.changes)
-        let registries = [pusher.engine.everyEvent, pusher.engine.userEvents, channel.sinks]
+        let registries = [pusher.engine.everyEvent, pusher.engine.userEvents, channel.listeners]
         #expect(registries.allSatisfy { !$0.isEmpty })
         #expect(buffers.allSatisfy { $0.object != nil })
         // One whose reader is cancelled is as one that is dropped.

@@ -153,7 +153,7 @@ MUTANTS = [
     ("answers of an authorization endpoint without end", "AsyncHTTPRequester.swift",
      "let room = request.maximumResponseSize - response.body.count", "let room = .max - response.body.count",
      "RequesterTests|ServerLimitTests|AuthorizationOverSockets"),
-    ("callbacks without end", "SinkRegistry.swift",
+    ("callbacks without end", "ListenerRegistry.swift",
      "guard state.bindingCount < limits.bindings else { return true }",
      "guard state.bindingCount < .max else { return true }", "ApplicationLimitTests"),
     ("channels without end", "ClientStateMachine+Subscriptions.swift",

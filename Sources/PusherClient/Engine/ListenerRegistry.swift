@@ -3,8 +3,8 @@ import NIOConcurrencyHelpers
 
 /// Who wants the events of a channel, or of all channels: callbacks and sequences alike, in the order in which they
 /// came.
-final class SinkRegistry: Sendable {
-    fileprivate enum Sink {
+final class ListenerRegistry: Sendable {
+    fileprivate enum Listener {
         case callback(Binding)
         case sequence(UInt64, EventBuffer<PusherEvent>)
 
@@ -15,8 +15,8 @@ final class SinkRegistry: Sendable {
     }
 
     fileprivate struct State {
-        var forEveryEvent: [Sink] = []
-        var byName: [String: [Sink]] = [:]
+        var forEveryEvent: [Listener] = []
+        var byName: [String: [Listener]] = [:]
         var serial: UInt64 = 0
         var bindingCount = 0
         var accepted = Accepted.everything
@@ -85,8 +85,8 @@ final class SinkRegistry: Sendable {
             return EventSequence(buffer: buffer) {}
         }
         return EventSequence(buffer: buffer) { [weak self] in
-            self?.remove(from: name) { sink in
-                guard case .sequence(id, _) = sink else { return false }
+            self?.remove(from: name) { listener in
+                guard case .sequence(id, _) = listener else { return false }
                 return true
             }
         }
@@ -99,8 +99,8 @@ final class SinkRegistry: Sendable {
 
     /// The callbacks that are bound to names.
     var bindings: [String: [Binding]] {
-        state.withLockedValue { $0.byName }.compactMapValues { sinks in
-            let bindings = sinks.compactMap(\.binding)
+        state.withLockedValue { $0.byName }.compactMapValues { listeners in
+            let bindings = listeners.compactMap(\.binding)
             return bindings.isEmpty ? nil : bindings
         }
     }
@@ -111,9 +111,9 @@ final class SinkRegistry: Sendable {
     // MARK: Delivery
 
     /// Those who want an event: the ones bound to every event first.
-    struct Sinks {
-        fileprivate var forEveryEvent: [Sink] = []
-        fileprivate var named: [Sink] = []
+    struct EventListeners {
+        fileprivate var forEveryEvent: [Listener] = []
+        fileprivate var named: [Listener] = []
 
         var isEmpty: Bool { forEveryEvent.isEmpty && named.isEmpty }
 
@@ -126,11 +126,11 @@ final class SinkRegistry: Sendable {
 
         private static func add(
             _ event: PusherEvent,
-            to sinks: [Sink],
+            to listeners: [Listener],
             waking wake: (EventBuffer<PusherEvent>) -> Void
         ) -> SequenceOverflow {
             var overflow = SequenceOverflow()
-            for case .sequence(_, let buffer) in sinks {
+            for case .sequence(_, let buffer) in listeners {
                 let (addition, mustWake) = buffer.append(event)
                 overflow.add(addition)
                 if mustWake { wake(buffer) }
@@ -151,9 +151,11 @@ final class SinkRegistry: Sendable {
             return Self.call(event, named, by: dispatcher) || hasCalled
         }
 
-        private static func call(_ event: PusherEvent, _ sinks: [Sink], by dispatcher: CallbackDispatcher) -> Bool {
+        private static func call(_ event: PusherEvent, _ listeners: [Listener], by dispatcher: CallbackDispatcher)
+            -> Bool
+        {
             var hasCalled = false
-            for case .callback(let binding) in sinks where binding.dispatcher === dispatcher {
+            for case .callback(let binding) in listeners where binding.dispatcher === dispatcher {
                 binding.call(event)
                 hasCalled = true
             }
@@ -161,10 +163,10 @@ final class SinkRegistry: Sendable {
         }
     }
 
-    func sinks(for name: String) -> Sinks {
+    func listeners(for name: String) -> EventListeners {
         state.withLockedValue { state in
-            guard !state.byName.isEmpty else { return Sinks(forEveryEvent: state.forEveryEvent) }
-            return Sinks(forEveryEvent: state.forEveryEvent, named: state.byName[name] ?? [])
+            guard !state.byName.isEmpty else { return EventListeners(forEveryEvent: state.forEveryEvent) }
+            return EventListeners(forEveryEvent: state.forEveryEvent, named: state.byName[name] ?? [])
         }
     }
 
@@ -174,7 +176,7 @@ final class SinkRegistry: Sendable {
 
     /// Nothing will be delivered any more: sequences end, callbacks are unbound.
     func finish() {
-        let sinks = state.withLockedValue { state in
+        let listeners = state.withLockedValue { state in
             state.accepted = .nothing
             defer {
                 state.forEveryEvent = []
@@ -183,45 +185,48 @@ final class SinkRegistry: Sendable {
             }
             return state.forEveryEvent + state.byName.values.joined()
         }
-        for sink in sinks {
-            switch sink {
+        for listener in listeners {
+            switch listener {
             case .callback(let binding): binding.unbind()
             case .sequence(_, let buffer): buffer.finish()
             }
         }
     }
 
-    private func remove(from name: String?, where matches: (Sink) -> Bool) {
+    private func remove(from name: String?, where matches: (Listener) -> Bool) {
         // Released outside the lock: a closure can own anything, and that may call back.
         let removed = state.withLockedValue { $0.remove(from: name, where: matches) }
-        for sink in removed { sink.binding?.unbind() }
+        for listener in removed { listener.binding?.unbind() }
     }
 }
 
-extension SinkRegistry.State {
-    fileprivate mutating func add(_ sink: SinkRegistry.Sink, _ name: String?) {
-        if sink.binding != nil { bindingCount += 1 }
-        if let name { byName[name, default: []].append(sink) } else { forEveryEvent.append(sink) }
+extension ListenerRegistry.State {
+    fileprivate mutating func add(_ listener: ListenerRegistry.Listener, _ name: String?) {
+        if listener.binding != nil { bindingCount += 1 }
+        if let name { byName[name, default: []].append(listener) } else { forEveryEvent.append(listener) }
     }
 
-    fileprivate mutating func remove(from name: String?, where matches: (SinkRegistry.Sink) -> Bool) -> [SinkRegistry
-        .Sink]
+    fileprivate mutating func remove(from name: String?, where matches: (ListenerRegistry.Listener) -> Bool)
+        -> [ListenerRegistry
+        .Listener]
     {
         let removed = take(from: name, where: matches)
         bindingCount -= removed.count { $0.binding != nil }
         return removed
     }
 
-    private mutating func take(from name: String?, where matches: (SinkRegistry.Sink) -> Bool) -> [SinkRegistry.Sink] {
+    private mutating func take(from name: String?, where matches: (ListenerRegistry.Listener) -> Bool)
+        -> [ListenerRegistry.Listener]
+    {
         guard let name else {
             let removed = forEveryEvent.filter(matches)
             forEveryEvent.removeAll(where: matches)
             return removed
         }
-        guard var sinks = byName[name] else { return [] }
-        let removed = sinks.filter(matches)
-        sinks.removeAll(where: matches)
-        byName[name] = sinks.isEmpty ? nil : sinks
+        guard var listeners = byName[name] else { return [] }
+        let removed = listeners.filter(matches)
+        listeners.removeAll(where: matches)
+        byName[name] = listeners.isEmpty ? nil : listeners
         return removed
     }
 }

@@ -1,7 +1,7 @@
 import Logging
 import PusherProtocol
 
-/// Telling what happens to members, to the user, and to whom they watch.
+/// Telling what happens on channels of particular kinds: presence, cache and encrypted ones.
 extension ClientEngine {
     // MARK: Presence
 
@@ -9,35 +9,35 @@ extension ClientEngine {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
         let added = difference.added.map { PusherPresenceChannelMember($0) }
         let removed = difference.removed.map { PusherPresenceChannelMember($0) }
-        send(
+        broadcast(
             .replaced(members: members.map { PusherPresenceChannelMember($0) }, added: added, removed: removed),
             to: channel.membershipChanges,
             channel: channel.name
         )
         for (member, object) in zip(difference.removed, removed) {
             call(object) { channel.onMemberRemoved }
-            deliver(member.event(EventName.memberRemoved, on: channel.name), to: id)
+            announce(member.event(EventName.memberRemoved, on: channel.name), on: id)
         }
         for (member, object) in zip(difference.added, added) {
             call(object) { channel.onMemberAdded }
-            deliver(member.event(EventName.memberAdded, on: channel.name), to: id)
+            announce(member.event(EventName.memberAdded, on: channel.name), on: id)
         }
     }
 
     func memberAdded(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
         let object = PusherPresenceChannelMember(member)
-        send(.added(object), to: channel.membershipChanges, channel: channel.name)
+        broadcast(.added(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberAdded }
-        deliver(envelope, to: id)
+        announce(envelope, on: id)
     }
 
     func memberRemoved(_ id: ChannelID, _ member: PresenceMember, _ envelope: Envelope) {
         guard let channel = channel(id) as? PusherPresenceChannel else { return }
         let object = PusherPresenceChannelMember(member)
-        send(.removed(object), to: channel.membershipChanges, channel: channel.name)
+        broadcast(.removed(object), to: channel.membershipChanges, channel: channel.name)
         call(object) { channel.onMemberRemoved }
-        deliver(envelope, to: id)
+        announce(envelope, on: id)
     }
 
     /// The closure is read when its turn has come: it may have been changed by then.
@@ -53,11 +53,11 @@ extension ClientEngine {
 
     func cacheMissed(_ id: ChannelID, _ envelope: Envelope) {
         guard let channel = channel(id) else { return }
-        channel.send(CacheMiss(channelName: channel.name), to: \.cacheMisses)
+        channel.broadcast(CacheMiss(channelName: channel.name), to: \.cacheMisses)
         if channel.onCacheMiss != nil {
             dispatcher.enqueue(.call { channel.onCacheMiss?() }, for: self)
         }
-        deliver(envelope, to: id)
+        announce(envelope, on: id)
     }
 
     func failedToDecrypt(_ id: ChannelID, _ envelope: Envelope, _ error: PusherClientError) {
@@ -69,38 +69,12 @@ extension ClientEngine {
         publish(error)
         if let channel = self.channel(id) {
             let failure = DecryptionFailure(channelName: channel.name, eventName: name, error: error)
-            channel.send(failure, to: \.decryptionFailures)
+            channel.broadcast(failure, to: \.decryptionFailures)
             if channel.onDecryptionFailure != nil {
                 dispatcher.enqueue(.call { channel.onDecryptionFailure?(failure) }, for: self)
             }
         }
         notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
-    }
-
-    // MARK: The user
-
-    func signedIn(_ user: SignedInUser, _ envelope: Envelope) {
-        debug("signed in as \(user.id)")
-        if options.payloadTransformer != nil { forgetPayloadsOfUsers() }
-        deliverToUser(envelope)
-    }
-
-    func signInFailed(_ error: PusherClientError, _ envelope: Envelope) {
-        logger.warning("Sign-in failed", metadata: ["pusher.error": "\(error)"])
-        debug("error: \(error.message)")
-        publish(error)
-        let reported = PusherError(error)
-        notify { $0.receivedError(error: reported) }
-        deliverToUser(envelope)
-    }
-
-    func deliverToUser(_ envelope: Envelope) {
-        deliver(PusherEvent(envelope), to: everyEvent, userEvents)
-    }
-
-    func watchlistChanged(_ event: WatchlistEvent) {
-        send(event, to: watchlistEvents)
-        watchlistCallbacks.deliver(event, by: dispatcher, for: self)
     }
 }
 
