@@ -10,8 +10,8 @@ public import NIOPosix
 ///     if case .text(let text) = message { print(text) }
 /// }
 /// ```
-/// The client answers pings, and closes the connection when the last reference to the WebSocket and to its
-/// ``messages`` is released. A connection that was lost stays lost: ``ReconnectingWebSocket`` makes new ones.
+/// The client answers pings while it reads: see ``messages``. It closes the connection when the last reference to the WebSocket
+/// and to its ``messages`` is released. It does not reconnect: ``ReconnectingWebSocket`` does.
 public final class WebSocket: Sendable {
     /// The subprotocol that the server chose, or `nil`.
     public let subprotocol: String?
@@ -38,7 +38,8 @@ public final class WebSocket: Sendable {
     ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
     ///   - headers: Additional header fields of the upgrade request. Default: none.
     ///   - options: Timeouts, limits, TLS and proxy.
-    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Default: the process's shared group.
+    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Shut it down only after the WebSocket was
+    ///     released. Default: the process's shared group.
     /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
     public static func connect(
         to url: String,
@@ -56,7 +57,8 @@ public final class WebSocket: Sendable {
     /// - Parameters:
     ///   - request: The server, and what the upgrade request contains.
     ///   - options: Timeouts, limits, TLS and proxy.
-    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Default: the process's shared group.
+    ///   - eventLoopGroup: The threads of the connection, a group of NIOPosix. Shut it down only after the WebSocket was
+    ///     released. Default: the process's shared group.
     /// - Throws: ``WebSocketError``, or `CancellationError` if the task is cancelled.
     public static func connect(
         to request: WebSocketRequest,
@@ -127,9 +129,11 @@ public final class WebSocket: Sendable {
 
     /// Sends a ping, and returns how long the server took to answer it.
     ///
-    /// It has no time limit of its own: cancel the task that waits.
+    /// It has no time limit of its own: cancel the task that waits. Another task has to take ``messages`` meanwhile, because
+    /// the answer comes after the messages that the server has already sent.
     ///
-    /// - Throws: ``WebSocketError`` if the connection ends first, or `CancellationError` if the task is cancelled.
+    /// - Throws: ``WebSocketError`` if the connection ends first, or if the client does not read because too many messages
+    ///   wait; `CancellationError` if the task is cancelled.
     @discardableResult
     public func ping() async throws -> Duration {
         let start = ContinuousClock.now

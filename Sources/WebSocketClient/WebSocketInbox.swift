@@ -21,7 +21,6 @@ final class WebSocketInbox: Sendable {
 
     let connection: WebSocketConnection
     let buffer: MessageBuffer
-    private let eventLoop: any EventLoop
     private let opened: EventLoopPromise<String?>
     private let state = NIOLockedValueBox(State())
 
@@ -32,15 +31,13 @@ final class WebSocketInbox: Sendable {
         opened: EventLoopPromise<String?>,
         _ open: (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
     ) {
-        self.eventLoop = eventLoop
         self.opened = opened
         // The connection reports to the inbox, and exists before it.
         let receiver = NIOLockedValueBox<WebSocketInbox?>(nil)
         let connection = open { event in receiver.withLockedValue { $0 }?.received(event, releasing: receiver) }
         self.connection = connection
-        buffer = MessageBuffer(limit: limit) { isReading in
-            eventLoop.execute { connection.setReading(isReading) }
-        }
+        buffer = MessageBuffer(limit: limit, on: eventLoop)
+        buffer.pauses(connection)
         receiver.withLockedValue { $0 = self }
     }
 
@@ -63,25 +60,29 @@ final class WebSocketInbox: Sendable {
         case .activity, .readComplete: break
         case .closed(let closure):
             receiver.withLockedValue { $0 = nil }
+            buffer.pauses(nil)
             ended(closure)
         }
     }
 
     private func deliver(_ message: WebSocketMessage) {
-        if state.withLockedValue({ $0.isClosing }) { return }
+        if isClosing { return }
         buffer.append(message)
     }
 
+    private var isClosing: Bool { state.withLockedValue { $0.isClosing } }
+
     private func ended(_ closure: WebSocketClosure) {
-        let (closing, pings) = state.withLockedValue { state in
+        let (closing, pings, isWanted) = state.withLockedValue { state in
             state.stage = .closed(closure)
             defer { (state.closing, state.pings) = ([], [:]) }
-            return (state.closing, state.pings)
+            return (state.closing, state.pings, state.isClosing)
         }
         let error = WebSocketError(closure)
         opened.fail(error)
         for (_, promise) in pings { promise.fail(error) }
-        buffer.finish(closure.error.map { .failure($0) } ?? .success(()))
+        // If the app has closed the connection, how that went is for the call that waits.
+        buffer.finish(isWanted ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
         for continuation in closing { continuation.resume(returning: closure) }
     }
 
@@ -96,11 +97,17 @@ final class WebSocketInbox: Sendable {
     /// Starts the closing handshake. Its answer has to be read, so reading goes on, and what comes before it is discarded.
     func close(code: WebSocketCloseCode, reason: String) {
         state.withLockedValue { $0.isClosing = true }
+        buffer.pauses(nil)
         connection.setReading(true)
         connection.close(code: code, reason: reason)
     }
 
     func sendPing(_ promise: EventLoopPromise<Void>) {
+        // The answer would not be read.
+        if buffer.isPaused {
+            let message = "the server's answer cannot be read: \"messages\" is full"
+            return promise.fail(WebSocketError(.receiveBufferFull, message))
+        }
         let number: UInt64? = state.withLockedValue { state in
             guard case .open = state.stage else { return nil }
             state.pingCount += 1

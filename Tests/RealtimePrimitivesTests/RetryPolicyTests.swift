@@ -14,6 +14,12 @@ struct RetryPolicyTests {
         #expect(bounds == [1, 2, 4, 8, 16, 30, 30, 30, 30, 30].map { .seconds($0) })
     }
 
+    @Test("A limited number of retries ends the attempts")
+    func end() {
+        let policy: some RetryPolicy = .exponential(maximumRetries: 2)
+        #expect((0...3).map { policy.delay(for: Self.context($0)) == nil } == [false, false, true, true])
+    }
+
     @Test("Jitter is full: evenly between nothing and the bound", arguments: [0, 0.25, 0.5, 0.875])
     func jitter(random: Double) {
         #expect(ExponentialRetryPolicy().delay(for: Self.context(3, random: random)) == .seconds(8) * random)

@@ -43,16 +43,18 @@ struct ReconnectingStateMachineTests {
     @Test("connects, loses the connection, waits, and connects again")
     func life() {
         var machine = Self.machine()
-        #expect(machine.connect(now: .zero) == [.publish(.connecting(attempt: 1)), .makeRequest(1)])
-        #expect(machine.connect(now: .zero) == [])
         #expect(
-            machine.requested(1, .success(Self.request), now: .zero)
-                == [.schedule(Self.timer(.attempt, 1), after: .seconds(15)), .open(1, Self.request)]
+            machine.connect(now: .zero) == [
+                .publish(.connecting(attempt: 1)), .schedule(Self.timer(.attempt, 1), after: .seconds(15)),
+                .makeRequest(1),
+            ]
         )
+        #expect(machine.connect(now: .zero) == [])
+        #expect(machine.requested(1, .success(Self.request), now: .zero) == [.open(1, Self.request)])
         #expect(
             machine.opened(1, now: .seconds(1)) == [
                 .cancel(Self.timer(.attempt, 1)), .schedule(Self.timer(.heartbeat, 2), after: .seconds(30)),
-                .publish(.open),
+                .publish(.open), .sendOpeningMessages(1),
             ]
         )
         #expect(
@@ -62,14 +64,17 @@ struct ReconnectingStateMachineTests {
             ]
         )
         #expect(
-            machine.retryDecided(1, delay: .seconds(2), reason: Self.reason) == [
+            machine.retryDecided(1, delay: .seconds(2), now: .seconds(5)) == [
                 .publish(.waiting(attempt: 2, delay: .seconds(2), reason: Self.reason)),
                 .schedule(Self.timer(.retry, 3), after: .seconds(2)),
             ]
         )
         #expect(
             machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .seconds(7))
-                == [.publish(.connecting(attempt: 2)), .makeRequest(2)]
+                == [
+                    .publish(.connecting(attempt: 2)), .schedule(Self.timer(.attempt, 4), after: .seconds(15)),
+                    .makeRequest(2),
+                ]
         )
         _ = machine.requested(2, .success(Self.request), now: .seconds(7))
         // The count goes on until a connection has held, and the time since the loss too.
@@ -84,7 +89,7 @@ struct ReconnectingStateMachineTests {
         for (seconds, count) in [(9, 1), (10, 0)] {
             var machine = Self.open()
             _ = machine.closed(1, Self.loss, now: .seconds(1))
-            _ = machine.retryDecided(1, delay: .zero, reason: Self.reason)
+            _ = machine.retryDecided(1, delay: .zero, now: .zero)
             _ = machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .seconds(1))
             _ = machine.requested(2, .success(Self.request), now: .seconds(1))
             _ = machine.opened(2, now: .seconds(1))
@@ -107,12 +112,15 @@ struct ReconnectingStateMachineTests {
             return
         }
         #expect(error.code == .connectionTimedOut)
-        _ = machine.retryDecided(1, delay: .zero, reason: error)
+        _ = machine.retryDecided(1, delay: .zero, now: .zero)
         _ = machine.timerFired(Self.timer(.retry, 2), isPaused: false, now: .seconds(15))
         let refused = WebSocketError(.requestFailed, "no token")
         #expect(
             machine.requested(2, .failure(refused), now: .seconds(15))
-                == [.askRetryPolicy(2, retryCount: 1, elapsed: .seconds(15), reason: refused)]
+                == [
+                    .cancel(Self.timer(.attempt, 3)),
+                    .askRetryPolicy(2, retryCount: 1, elapsed: .seconds(15), reason: refused),
+                ]
         )
     }
 
@@ -124,7 +132,7 @@ struct ReconnectingStateMachineTests {
         _ = machine.requested(1, .success(Self.request), now: .zero)
         _ = machine.closed(1, Self.loss, now: .zero)
         #expect(
-            machine.retryDecided(1, delay: nil, reason: Self.reason)
+            machine.retryDecided(1, delay: nil, now: .zero)
                 == [.fail(1, Self.reason), .publish(.closed(WebSocketClosure(code: nil, error: Self.reason)))]
         )
         #expect(machine.connect(now: .zero) == [])
@@ -191,12 +199,54 @@ struct ReconnectingStateMachineTests {
         #expect(error.code == .pongTimedOut)
     }
 
+    @Test("what timers have missed while the computer was suspended is made up for")
+    func suspended() {
+        var waiting = Self.open()
+        _ = waiting.closed(1, Self.loss, now: .zero)
+        _ = waiting.retryDecided(1, delay: .seconds(5), now: .zero)
+        #expect(waiting.catchUp(now: .seconds(4)) == [])
+        #expect(
+            waiting.catchUp(now: .seconds(5)).prefix(2) == [
+                .cancel(Self.timer(.retry, 3)), .publish(.connecting(attempt: 2)),
+            ]
+        )
+        var open = Self.open()
+        #expect(open.catchUp(now: .seconds(40)) == [])
+        #expect(
+            open.catchUp(now: .seconds(41)) == [
+                .cancel(Self.timer(.heartbeat, 2)), .schedule(Self.timer(.answer, 3), after: .seconds(10)),
+                .sendHeartbeat(1),
+            ]
+        )
+        #expect(open.catchUp(now: .seconds(42)) == [])
+    }
+
+    @Test("an app that gives no request in time costs the attempt, and an error that is permanent ends it all")
+    func noRequest() {
+        var machine = Self.machine()
+        _ = machine.connect(now: .zero)
+        let actions = machine.timerFired(Self.timer(.attempt, 1), isPaused: false, now: .seconds(15))
+        #expect(actions.first == .abort(1))
+        #expect(machine.requested(1, .success(Self.request), now: .seconds(15)) == [])
+        var refused = Self.machine()
+        _ = refused.connect(now: .zero)
+        let error = WebSocketError(.invalidHost, "no host")
+        #expect(
+            refused.requested(1, .failure(error), now: .zero)
+                == [.cancel(Self.timer(.attempt, 1)), .publish(.closed(WebSocketClosure(code: nil, error: error)))]
+        )
+    }
+
     @Test("without a heartbeat there is no timer")
     func noHeartbeat() {
-        var machine = Self.machine(.none)
+        var machine = Self.machine(.off)
         _ = machine.connect(now: .zero)
         _ = machine.requested(1, .success(Self.request), now: .zero)
-        #expect(machine.opened(1, now: .zero) == [.cancel(Self.timer(.attempt, 1)), .publish(.open)])
+        #expect(
+            machine.opened(1, now: .zero) == [
+                .cancel(Self.timer(.attempt, 1)), .publish(.open), .sendOpeningMessages(1),
+            ]
+        )
     }
 
     @Test("closing ends it in every state, and takes down what belongs to the state")
@@ -206,7 +256,7 @@ struct ReconnectingStateMachineTests {
         #expect(idle.close(code: 1000, reason: "") == [closed])
         var preparing = Self.machine()
         _ = preparing.connect(now: .zero)
-        #expect(preparing.close(code: 1000, reason: "") == [closed])
+        #expect(preparing.close(code: 1000, reason: "") == [.cancel(Self.timer(.attempt, 1)), .abort(1), closed])
         #expect(preparing.requested(1, .success(Self.request), now: .zero) == [])
         var connecting = Self.machine()
         _ = connecting.connect(now: .zero)
@@ -215,10 +265,10 @@ struct ReconnectingStateMachineTests {
         var asking = Self.open()
         _ = asking.closed(1, Self.loss, now: .zero)
         #expect(asking.close(code: 1000, reason: "") == [closed])
-        #expect(asking.retryDecided(1, delay: .zero, reason: Self.reason) == [])
+        #expect(asking.retryDecided(1, delay: .zero, now: .zero) == [])
         var waiting = Self.open()
         _ = waiting.closed(1, Self.loss, now: .zero)
-        _ = waiting.retryDecided(1, delay: .seconds(1), reason: Self.reason)
+        _ = waiting.retryDecided(1, delay: .seconds(1), now: .zero)
         #expect(waiting.close(code: 1000, reason: "") == [.cancel(Self.timer(.retry, 3)), closed])
         var open = Self.open()
         #expect(
@@ -234,13 +284,13 @@ struct ReconnectingStateMachineTests {
     func stale() {
         var machine = Self.open()
         _ = machine.closed(1, Self.loss, now: .zero)
-        _ = machine.retryDecided(1, delay: .zero, reason: Self.reason)
+        _ = machine.retryDecided(1, delay: .zero, now: .zero)
         _ = machine.timerFired(Self.timer(.retry, 3), isPaused: false, now: .zero)
         _ = machine.requested(2, .success(Self.request), now: .zero)
         #expect(machine.requested(1, .success(Self.request), now: .zero) == [])
         #expect(machine.opened(1, now: .zero) == [])
         #expect(machine.closed(1, Self.loss, now: .zero) == [])
-        #expect(machine.retryDecided(1, delay: nil, reason: Self.reason) == [])
+        #expect(machine.retryDecided(1, delay: nil, now: .zero) == [])
         #expect(machine.timerFired(Self.timer(.heartbeat, 2), isPaused: false, now: .seconds(90)) == [])
         #expect(machine.opened(2, now: .zero).contains(.publish(.open)))
     }

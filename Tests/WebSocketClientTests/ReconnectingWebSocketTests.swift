@@ -8,7 +8,7 @@ struct ReconnectingWebSocketTests {
     private static let atOnce = ReconnectingWebSocket.Options(
         connection: WebSocketOptions(connectTimeout: .patience, closeTimeout: .patience),
         retryPolicy: .delays([.zero]),
-        heartbeat: .none,
+        heartbeat: .off,
         backOffReset: .zero
     )
 
@@ -151,24 +151,76 @@ struct ReconnectingWebSocketTests {
         }
     }
 
-    @Test("a message that waits is cancelled with its task; too many are refused")
+    @Test("a message that waits is cancelled with its task; too many are refused; unusable options are refused at once")
     func waiting() async throws {
         var options = Self.atOnce
-        options.maximumQueuedMessages = 1
         let webSocket = try ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
-        let first = Task { try await webSocket.send("first") }
-        await waitUntil { await Self.isFull(webSocket) }
-        first.cancel()
-        await #expect(throws: CancellationError.self) { try await first.value }
+        let waiting = Task { try await webSocket.send("waits") }
+        waiting.cancel()
+        await #expect(throws: CancellationError.self) { try await waiting.value }
         try await webSocket.close()
+
+        options.maximumQueuedMessages = 0
+        let full = try ReconnectingWebSocket(to: "ws://127.0.0.1:9/", options: options)
+        let error = await #expect(throws: WebSocketError.self) { try await full.send("one") }
+        #expect(error?.code == .sendQueueFull)
+
+        options.connection.tls.pins = ["nothing"]
+        let refused = #expect(throws: WebSocketError.self) {
+            try ReconnectingWebSocket(to: "wss://a.test", options: options)
+        }
+        #expect(refused?.code == .invalidOption)
+        let header = WebSocketRequest.Header(name: "X", value: "hush\n")
+        let malformed = #expect(throws: WebSocketError.self) {
+            try ReconnectingWebSocket(to: "ws://a.test", headers: [header])
+        }
+        #expect(malformed?.code == .invalidOption && malformed.map { "\($0)".contains("hush") } == false)
     }
 
-    /// Tries to send. If there is room, the attempt itself is cancelled.
-    private static func isFull(_ webSocket: ReconnectingWebSocket) async -> Bool {
-        let probe = Task { try await webSocket.send("probe") }
-        probe.cancel()
-        do { try await probe.value } catch let error as WebSocketError { return error.code == .sendQueueFull } catch {}
-        return false
+    @Test("each connection begins with the opening messages, before what waits; an unusable request ends it for good")
+    func opening() async throws {
+        let received = Log<String>()
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            for _ in 1...2 {
+                received.append(await peer.readFrame().map { String(decoding: $0.payload, as: UTF8.self) } ?? "")
+            }
+            try await peer.write(serverFrame(1, "done"))
+            await peer.readToClose()
+        } _: { port in
+            var options = Self.atOnce
+            options.openingMessages = { ["log in"] }
+            let webSocket = try ReconnectingWebSocket(to: url(port), options: options)
+            async let early: Void = webSocket.send("early")
+            webSocket.connect()
+            #expect(try await webSocket.messages.first { _ in true } == "done")
+            try await early
+            #expect(received.elements == ["log in", "early"])
+            try await webSocket.close()
+        }
+        let unusable = ReconnectingWebSocket(options: Self.atOnce) { WebSocketRequest(host: "a b") }
+        unusable.connect()
+        let error = await #expect(throws: WebSocketError.self) { try await unusable.messages.first { _ in true } }
+        #expect(error?.code == .invalidHost)
+    }
+
+    @Test("if the server does not answer the close frame, the call says so, and the messages just end")
+    func unansweredClose() async throws {
+        try await withScriptedServer { peer in
+            try await peer.acceptUpgrade()
+            await peer.readToEnd()
+        } _: { port in
+            var options = Self.atOnce
+            options.connection.closeTimeout = .milliseconds(1)
+            let webSocket = try ReconnectingWebSocket(to: url(port), options: options)
+            webSocket.connect()
+            _ = await webSocket.states.first { $0 == .open }
+            #expect(try await webSocket.close().error?.code == .connectionClosed)
+            #expect(try await webSocket.messages.first { _ in true } == nil)
+            let single = try await WebSocket.connect(to: url(port), options: options.connection)
+            #expect(try await single.close().error?.code == .connectionClosed)
+            #expect(try await single.messages.first { _ in true } == nil)
+        }
     }
 
     @Test("releasing it closes the connection")

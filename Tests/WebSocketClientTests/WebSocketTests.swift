@@ -53,7 +53,9 @@ struct WebSocketTests {
             let ping = await peer.readFrame()
             #expect(ping?.opcode == 9)
             // An answer to another ping, and then the right one.
-            try await peer.write(serverFrame(10, "other") + serverFrame(10, ping?.payload ?? []))
+            try await peer.write(
+                serverFrame(10, "other") + serverFrame(10, "12345678") + serverFrame(10, ping?.payload ?? [])
+            )
             _ = await peer.readFrame()
         } _: { port in
             let webSocket = try await WebSocket.connect(to: url(port), options: Self.patient)
@@ -156,10 +158,19 @@ struct WebSocketTests {
             }
             #expect(error?.code == .upgradeFailed && error?.httpStatus == 401)
         }
-        for url in ["ftp://example.com", "example.com", "ws://", "ws://me:hush@/x", "ws://a b/"] {
+        let request = try WebSocketRequest(
+            url: "wss://me:hush@example.com/chat?token=hush",
+            headers: [.init(name: "X-Token", value: "hush")]
+        )
+        var shown = "\(request) \(String(reflecting: request)) \(request.headers)"
+        dump(request, to: &shown)
+        #expect(shown.contains("wss://example.com:443/chat") && !shown.contains("hush"), "\(shown)")
+        #expect(request.headers.last == .init(name: "Authorization", value: "Basic bWU6aHVzaA=="))
+        for url in ["ftp://example.com", "example.com", "ws://", "ws://me:hush@/x", "ws://a b/", "ws://me:hu?sh@a b/x"]
+        {
             let error = await #expect(throws: WebSocketError.self) { try await WebSocket.connect(to: url) }
             #expect(error?.code == .invalidURL, "\(url)")
-            #expect(error?.message.contains("hush") == false)
+            #expect(error?.message.contains("hu") == false)
         }
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()

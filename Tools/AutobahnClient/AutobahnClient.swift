@@ -69,7 +69,7 @@ struct AutobahnClient: AsyncParsableCommand {
                 if echo { try await webSocket.send(message) }
                 if case .text(let text) = message { last = text }
             }
-        } catch is WebSocketError {
+        } catch {
             // A case may end with an error. Whether it is the right one is for the server to judge.
         }
         return last

@@ -61,7 +61,7 @@ public final class PusherClientOptions: Sendable {
 
     /// How long things may take.
     public let timeouts: Timeouts
-    /// When to try to connect again.
+    /// When to try to connect again. A longer wait is cut to ``PusherConnection/maxReconnectGapInSeconds``, if that is set.
     public let retryPolicy: any RetryPolicy
     /// When to ask for an authorization again, where that can help: after transport errors, timeouts, and the HTTP
     /// statuses 408, 429 and 5xx. How often is for ``Limits-swift.struct/authorizationTries``.

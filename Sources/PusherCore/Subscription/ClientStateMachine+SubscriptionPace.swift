@@ -12,7 +12,7 @@ extension ClientStateMachine {
             // On most servers only client events have a limit, and the subscriptions are healthy.
             if !pace.hasLimit { return }
         }
-        if keepAlive.pingRejected() {
+        if !isClientEvent, keepAlive.pingRejected() {
             _ = pingTimer.answered(now: now)
             if subscriptions.pendingCount == 0 { return }
         }
@@ -33,7 +33,9 @@ extension ClientStateMachine {
     /// Subscriptions are overdue. If an error about the limit came meanwhile, and was taken for that of a client event, the
     /// server has dropped them: it does not drop them again without an error that counts.
     mutating func repeatOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
-        guard !pace.hasLimit, let error = requests.lastError, error.message.isRejection else { return }
+        guard !pace.hasLimit, let error = requests.lastError, error.message.isRejection,
+            now - error.time <= configuration.timeouts.subscription
+        else { return }
         _ = pace.exceeded(error.message, lastNumber: error.lastNumber, now: now)
         repeatSubscriptions(now: now, into: &effects)
         goOnSubscribing(now: now, into: &effects)

@@ -18,7 +18,7 @@ public protocol RetryPolicy: Sendable {
 
 /// What a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Sendable {
-    /// How many attempts failed since the last success that lasted: 0 before the first attempt.
+    /// How often the client has already tried again since the last success that lasted: 0 the first time that it asks.
     public var retryCount: Int
     /// The time since the connection was lost, or since the authorization was first requested.
     public var elapsed: Duration
@@ -104,10 +104,10 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
 public struct FixedRetryPolicy: RetryPolicy, Hashable {
     /// The waits.
     public var delays: [Duration]
-    /// True to go on with the last wait for ever, false to give up after it. Default: true.
+    /// Whether the last wait is repeated without end. If `false`, the attempts stop after it. Default: `true`.
     public var repeatsLast: Bool
 
-    /// Makes the policy. An empty list gives up at once.
+    /// Creates the policy. An empty list stops at once.
     public init(_ delays: [Duration], repeatsLast: Bool = true) {
         self.delays = delays
         self.repeatsLast = repeatsLast

@@ -38,7 +38,7 @@ extension WebSocketSession {
     private func connect(tls: NIOSSLContext?) {
         guard case .connecting = stage else { return }
         guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {
-            let error = WebSocketError(.connectionFailed, "the event loop is none of NIOPosix")
+            let error = WebSocketError(.connectionFailed, "the event loop is not one of NIOPosix")
             return end(WebSocketClosure(code: nil, error: error))
         }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)

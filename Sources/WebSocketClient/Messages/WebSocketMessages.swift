@@ -5,10 +5,10 @@ import NIOCore
 ///
 /// The sequence keeps its WebSocket connected: you can iterate it without keeping the WebSocket itself. Each message goes to
 /// one iterator. If messages arrive faster than you take them, the client stops reading from the socket, so the server has
-/// to wait. Nothing is dropped.
+/// to wait. Nothing is dropped. While the client does not read, it also sees no pings, pongs and close frames.
 ///
-/// The sequence ends when the connection is closed by a closing handshake, whatever its code, and when the task that iterates
-/// is cancelled. It throws if the connection is lost, or if the server breaks the rules of the protocol.
+/// The sequence ends when the server closes the connection, whatever its code, when your code closes it, and when the task that
+/// iterates is cancelled. It throws if the connection is lost, or if the server breaks the rules of the protocol.
 public struct WebSocketMessages: AsyncSequence, Sendable {
     /// The elements are messages.
     public typealias Element = WebSocketMessage
@@ -39,8 +39,8 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
 
 /// Messages that have arrived and that nobody has taken yet.
 ///
-/// The connection is paused while more than the limit waits, so the buffer exceeds it by at most what one read brings and one
-/// message.
+/// The connection is paused while more than the limit waits. What one read brings still comes then, and at the end of the
+/// connection all that the system has buffered.
 final class MessageBuffer: Sendable {
     typealias Next = Result<WebSocketMessage?, WebSocketError>
 
@@ -62,18 +62,32 @@ final class MessageBuffer: Sendable {
     private let limit: Int
     /// Messages of no size take memory too.
     private let maximumCount = 4_096
-    private let setReading: @Sendable (Bool) -> Void
+    private let eventLoop: any EventLoop
+    private let source = NIOLockedValueBox<WebSocketConnection?>(nil)
     private let state = NIOLockedValueBox(State())
 
     /// - Parameters:
     ///   - limit: In bytes.
-    ///   - setReading: Stops and starts reading. It is called on any thread.
-    init(limit: Int, setReading: @escaping @Sendable (Bool) -> Void) {
+    ///   - eventLoop: That of the connections.
+    init(limit: Int, on eventLoop: any EventLoop) {
         self.limit = max(limit, 1)
-        self.setReading = setReading
+        self.eventLoop = eventLoop
     }
 
-    /// Whether reading was stopped, and has not been started again.
+    /// From now on the buffer pauses this connection; `nil` for none. Called on the event loop.
+    func pauses(_ connection: WebSocketConnection?) {
+        source.withLockedValue { $0 = connection }
+        if let connection, isPaused { connection.setReading(false) }
+    }
+
+    /// The value is read on the loop: two changes could overtake each other on the way to it.
+    private func pauseChanged() {
+        eventLoop.execute { [self] in
+            source.withLockedValue { $0 }?.setReading(!isPaused)
+        }
+    }
+
+    /// Whether nothing is to be read from the socket.
     var isPaused: Bool { state.withLockedValue { $0.isPaused } }
 
     func append(_ message: WebSocketMessage) {
@@ -89,7 +103,7 @@ final class MessageBuffer: Sendable {
             return (nil, true)
         }
         waiting?.resume(returning: .success(message))
-        if mustPause { setReading(false) }
+        if mustPause { pauseChanged() }
     }
 
     /// Ends the sequence after the messages that wait.
@@ -129,7 +143,7 @@ final class MessageBuffer: Sendable {
                     return (nil, false)
                 }
                 if let result { continuation.resume(returning: result) }
-                if mustRead { setReading(true) }
+                if mustRead { pauseChanged() }
             }
         } onCancel: {
             let waiting = state.withLockedValue { state in

@@ -24,6 +24,7 @@ final class ReconnectingSession: Sendable {
         var state = ReconnectingWebSocket.State.idle
         var observers: [UInt64: AsyncStream<ReconnectingWebSocket.State>.Continuation] = [:]
         var serial: UInt64 = 0
+        var closing: [CheckedContinuation<WebSocketClosure, Never>] = []
     }
 
     let buffer: MessageBuffer
@@ -33,8 +34,8 @@ final class ReconnectingSession: Sendable {
     private let open: Open
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared = NIOLockedValueBox(Shared())
-    /// What the buffer pauses.
-    private let current: NIOLockedValueBox<WebSocketConnection?>
+    /// Goes on while the computer is suspended.
+    private let now: @Sendable () -> Duration
 
     init(
         _ options: ReconnectingWebSocket.Options,
@@ -56,11 +57,9 @@ final class ReconnectingSession: Sendable {
             )
         )
         loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
-        let current = NIOLockedValueBox<WebSocketConnection?>(nil)
-        self.current = current
-        buffer = MessageBuffer(limit: options.connection.receiveBufferSize) { isReading in
-            eventLoop.execute { current.withLockedValue { $0 }?.setReading(isReading) }
-        }
+        buffer = MessageBuffer(limit: options.connection.receiveBufferSize, on: eventLoop)
+        let origin = ContinuousClock.now
+        now = { ContinuousClock.now - origin }
     }
 
     // MARK: Calls, on any thread
@@ -102,6 +101,18 @@ final class ReconnectingSession: Sendable {
         }
     }
 
+    /// Waits for the end.
+    func closed() async -> WebSocketClosure {
+        await withCheckedContinuation { continuation in
+            let closure: WebSocketClosure? = shared.withLockedValue { shared in
+                if case .closed(let closure) = shared.state { return closure }
+                shared.closing.append(continuation)
+                return nil
+            }
+            if let closure { continuation.resume(returning: closure) }
+        }
+    }
+
     func states() -> AsyncStream<ReconnectingWebSocket.State> {
         let (stream, continuation) = AsyncStream.makeStream(
             of: ReconnectingWebSocket.State.self,
@@ -125,9 +136,6 @@ final class ReconnectingSession: Sendable {
 
     // MARK: The event loop
 
-    /// The loop's time stands still while the machine is suspended, as its timers do.
-    private var now: Duration { .nanoseconds(Int64(clamping: eventLoop.now.uptimeNanoseconds)) }
-
     /// Makes an input and carries out the actions: in place on the event loop, so that an event is dealt with before the next
     /// one, unless the input comes from an action that is being carried out.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
@@ -135,6 +143,8 @@ final class ReconnectingSession: Sendable {
             return eventLoop.execute { [self] in step(input) }
         }
         loopState.value.isStepping = true
+        let now = now()
+        for action in loopState.value.machine.catchUp(now: now) { run(action) }
         for action in input(&loopState.value.machine, now) { run(action) }
         loopState.value.isStepping = false
     }
@@ -152,14 +162,20 @@ final class ReconnectingSession: Sendable {
             debug("Connecting", ["websocket.host": "\(request.host)", "websocket.attempt": "\(attempt)"])
             let connection = open(request, eventLoop) { [self] event in received(event, attempt) }
             loopState.value.connection = (attempt, connection)
-            current.withLockedValue { $0 = connection }
         case .close(let attempt, let code, let reason):
             guard let connection = connection(attempt) else { return }
+            // The server's answer has to be read.
+            buffer.pauses(nil)
             connection.setReading(true)
             connection.close(code: code, reason: reason)
         case .abort(let attempt):
+            loopState.value.request?.cancel()
             connection(attempt)?.abort()
             forgetConnection()
+        case .sendOpeningMessages(let attempt):
+            guard let connection = connection(attempt) else { return }
+            for message in options.openingMessages() { connection.send(message, promise: nil) }
+            connection.flush()
         case .write(let attempt, let id, let message):
             write(message, id, on: connection(attempt))
         case .sendHeartbeat(let attempt):
@@ -182,7 +198,7 @@ final class ReconnectingSession: Sendable {
                     random: .random(in: 0..<1)
                 )
             )
-            step { machine, _ in machine.retryDecided(attempt, delay: delay, reason: reason) }
+            step { $0.retryDecided(attempt, delay: delay, now: $1) }
         case .schedule(let timer, let delay):
             loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
                 loopState.value.timers[timer] = nil
@@ -199,13 +215,13 @@ final class ReconnectingSession: Sendable {
     private func received(_ event: WebSocketEvent, _ attempt: Machine.Attempt) {
         switch event {
         case .opened:
-            // The buffer may still be full of the last connection's messages.
-            if buffer.isPaused { connection(attempt)?.setReading(false) }
+            // It may still be full of the last connection's messages.
+            buffer.pauses(connection(attempt))
             step { $0.opened(attempt, now: $1) }
         case .text(let bytes): deliver(.text(String(buffer: bytes)), attempt)
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)), attempt)
         case .pong, .activity, .readComplete:
-            loopState.value.machine.activity(attempt, now: now)
+            loopState.value.machine.activity(attempt, now: now())
         case .closed(let closure):
             if connection(attempt) != nil { forgetConnection() }
             step { $0.closed(attempt, closure, now: $1) }
@@ -234,21 +250,24 @@ final class ReconnectingSession: Sendable {
 
     private func forgetConnection() {
         loopState.value.connection = nil
-        current.withLockedValue { $0 = nil }
+        loopState.value.request = nil
+        buffer.pauses(nil)
     }
 
     private func publish(_ state: ReconnectingWebSocket.State) {
-        let observers = shared.withLockedValue { shared in
-            shared.state = state
-            return Array(shared.observers.values)
+        let (observers, closing, old) = shared.withLockedValue { shared in
+            defer { shared.state = state }
+            return (Array(shared.observers.values), shared.closing, shared.state)
         }
         debug("State", ["websocket.state": "\(state)"])
         for observer in observers { observer.yield(state) }
         guard case .closed(let closure) = state else { return }
         loopState.value.request?.cancel()
         loopState.value.request = nil
-        buffer.finish(closure.error.map { .failure($0) } ?? .success(()))
+        // If the app has closed it, how that went is for the call that waits.
+        buffer.finish(old == .closing ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
         for observer in observers { observer.finish() }
+        for continuation in closing { continuation.resume(returning: closure) }
     }
 
     private func debug(_ message: Logger.Message, _ metadata: @autoclosure () -> Logger.Metadata) {

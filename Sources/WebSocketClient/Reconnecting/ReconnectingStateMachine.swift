@@ -10,7 +10,7 @@ struct ReconnectingStateMachine: Sendable {
 
     struct TimerID: Hashable, Sendable {
         enum Kind: Hashable, Sendable {
-            /// The attempt to connect has taken too long.
+            /// The attempt to connect has taken too long, or the app's closure that makes the request.
             case attempt
             /// The wait before the next attempt is over.
             case retry
@@ -30,14 +30,16 @@ struct ReconnectingStateMachine: Sendable {
         case open(Attempt, WebSocketRequest)
         /// Start the closing handshake.
         case close(Attempt, WebSocketCloseCode, reason: String)
-        /// End the connection at once. Nothing is heard of it again.
+        /// End the connection, or the task that makes the request, at once. Nothing is heard of it again.
         case abort(Attempt)
+        /// Write the messages that each connection begins with.
+        case sendOpeningMessages(Attempt)
         /// Write a message, and tell the waiting call whether it was written.
         case write(Attempt, SendID, WebSocketMessage)
         case sendHeartbeat(Attempt)
         /// End a waiting call of `send`.
         case fail(SendID, WebSocketError)
-        /// Ask the retry policy, and answer with ``retryDecided(_:delay:reason:)``.
+        /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
         case askRetryPolicy(Attempt, retryCount: Int, elapsed: Duration, reason: WebSocketError)
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
@@ -55,12 +57,12 @@ struct ReconnectingStateMachine: Sendable {
     private enum Phase: Sendable {
         case idle
         /// The app is asked for the request.
-        case preparing(Attempt)
+        case preparing(Attempt, timer: TimerID)
         case connecting(Attempt, timer: TimerID)
         case open(Session)
         /// The retry policy is asked.
-        case asking(Attempt)
-        case waiting(timer: TimerID)
+        case asking(Attempt, after: WebSocketClosure)
+        case waiting(timer: TimerID, until: Duration)
         case closing(Attempt)
         case closed(WebSocketClosure)
     }
@@ -97,9 +99,10 @@ struct ReconnectingStateMachine: Sendable {
     mutating func close(code: WebSocketCloseCode, reason: String) -> [Action] {
         let closure = WebSocketClosure(code: nil)
         switch phase {
-        case .idle, .preparing, .asking: return end(closure)
-        case .connecting(let attempt, let timer): return [.cancel(timer), .abort(attempt)] + end(closure)
-        case .waiting(let timer): return [.cancel(timer)] + end(closure)
+        case .idle, .asking: return end(closure)
+        case .preparing(let attempt, let timer), .connecting(let attempt, let timer):
+            return [.cancel(timer), .abort(attempt)] + end(closure)
+        case .waiting(let timer, _): return [.cancel(timer)] + end(closure)
         case .open(let session):
             phase = .closing(session.attempt)
             return cancelTimer(of: session) + [.publish(.closing), .close(session.attempt, code, reason: reason)]
@@ -118,7 +121,10 @@ struct ReconnectingStateMachine: Sendable {
             else {
                 let error = WebSocketError(
                     .sendQueueFull,
-                    "\(queue.count) messages of \(queuedBytes) bytes already wait for the connection"
+                    """
+                    no room for \(message.size) bytes: \(queue.count) messages of \(queuedBytes) bytes wait for the \
+                    connection
+                    """
                 )
                 return [.fail(id, error)]
             }
@@ -142,14 +148,13 @@ struct ReconnectingStateMachine: Sendable {
         _ result: Result<WebSocketRequest, WebSocketError>,
         now: Duration
     ) -> [Action] {
-        guard case .preparing(attempt) = phase else { return [] }
+        guard case .preparing(attempt, let timer) = phase else { return [] }
         switch result {
         case .success(let request):
-            let timer = makeTimer(.attempt)
             phase = .connecting(attempt, timer: timer)
-            return [.schedule(timer, after: configuration.connectTimeout), .open(attempt, request)]
+            return [.open(attempt, request)]
         case .failure(let error):
-            return lost(WebSocketClosure(code: nil, error: error), now: now)
+            return [.cancel(timer)] + lost(WebSocketClosure(code: nil, error: error), now: now)
         }
     }
 
@@ -164,7 +169,7 @@ struct ReconnectingStateMachine: Sendable {
         }
         outage = nil
         phase = .open(session)
-        actions.append(.publish(.open))
+        actions += [.publish(.open), .sendOpeningMessages(attempt)]
         actions += queue.map { .write(attempt, $0.id, $0.message) }
         queue = []
         queuedBytes = 0
@@ -188,27 +193,47 @@ struct ReconnectingStateMachine: Sendable {
         }
     }
 
-    mutating func retryDecided(_ attempt: Attempt, delay: Duration?, reason: WebSocketError) -> [Action] {
-        guard case .asking(attempt) = phase else { return [] }
-        guard let delay else { return end(WebSocketClosure(code: reason.closeCode, error: reason)) }
+    mutating func retryDecided(_ attempt: Attempt, delay: Duration?, now: Duration) -> [Action] {
+        guard case .asking(attempt, var closure) = phase else { return [] }
+        let reason = WebSocketError(closure)
+        guard let delay else {
+            closure.error = reason
+            return end(closure)
+        }
         retryCount += 1
+        let wait = max(delay, .zero)
         let timer = makeTimer(.retry)
-        phase = .waiting(timer: timer)
+        phase = .waiting(timer: timer, until: now + wait)
         return [
-            .publish(.waiting(attempt: attempts + 1, delay: max(delay, .zero), reason: reason)),
-            .schedule(timer, after: max(delay, .zero)),
+            .publish(.waiting(attempt: attempts + 1, delay: wait, reason: reason)), .schedule(timer, after: wait),
         ]
     }
+
+    /// Makes up for timers that stood still while the computer was suspended. To be called before any other input.
+    mutating func catchUp(now: Duration) -> [Action] {
+        switch phase {
+        case .waiting(let timer, let until) where until <= now: return [.cancel(timer)] + beginAttempt()
+        case .open(let session):
+            guard let interval = configuration.heartbeat.interval, session.timer?.kind == .heartbeat,
+                now - session.lastActivity > interval + Self.lateness
+            else { return [] }
+            return cancelTimer(of: session) + heartbeat(session, .heartbeat, isPaused: false, now: now)
+        case .idle, .preparing, .connecting, .asking, .waiting, .closing, .closed: return []
+        }
+    }
+
+    /// A timer that is later than this stood still.
+    private static let lateness = Duration.seconds(10)
 
     /// - Parameter isPaused: Whether the app takes messages too slowly, so that nothing is read from the socket. An answer
     ///   cannot be seen then.
     mutating func timerFired(_ timer: TimerID, isPaused: Bool, now: Duration) -> [Action] {
         switch phase {
-        case .connecting(let attempt, timer):
+        case .preparing(let attempt, timer), .connecting(let attempt, timer):
             let timeout = configuration.connectTimeout
             let error = WebSocketError(.connectionTimedOut, "no connection within \(timeout)")
             return [.abort(attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
-        case .waiting(timer): return beginAttempt()
+        case .waiting(timer, _): return beginAttempt()
         case .open(let session) where session.timer == timer:
             return heartbeat(session, timer.kind, isPaused: isPaused, now: now)
         case .idle, .preparing, .connecting, .open, .asking, .waiting, .closing, .closed: return []
@@ -219,8 +244,12 @@ struct ReconnectingStateMachine: Sendable {
 
     private mutating func beginAttempt() -> [Action] {
         attempts += 1
-        phase = .preparing(attempts)
-        return [.publish(.connecting(attempt: attempts)), .makeRequest(attempts)]
+        let timer = makeTimer(.attempt)
+        phase = .preparing(attempts, timer: timer)
+        return [
+            .publish(.connecting(attempt: attempts)), .schedule(timer, after: configuration.connectTimeout),
+            .makeRequest(attempts),
+        ]
     }
 
     private mutating func heartbeat(
@@ -231,10 +260,10 @@ struct ReconnectingStateMachine: Sendable {
     ) -> [Action] {
         guard let interval = configuration.heartbeat.interval else { return [] }
         var session = session
-        let silence = isPaused ? .zero : now - session.lastActivity
+        let silence = now - session.lastActivity
         let timeout = configuration.heartbeat.timeout
-        // An answer that came during the last interval counts, whatever it answers.
-        if kind == .answer, silence >= timeout {
+        // An answer that came during the last interval counts, whatever it answers. While nothing is read, none can be seen.
+        if kind == .answer, silence >= timeout, !isPaused {
             let error = WebSocketError(.pongTimedOut, "the server did not answer within \(timeout)")
             return [.abort(session.attempt)]
                 + lost(WebSocketClosure(code: nil, error: error), heldFor: now - session.since, now: now)
@@ -243,19 +272,18 @@ struct ReconnectingStateMachine: Sendable {
         let timer = makeTimer(isDue ? .answer : .heartbeat)
         session.timer = timer
         phase = .open(session)
-        return isDue
-            ? [.schedule(timer, after: timeout), .sendHeartbeat(session.attempt)]
-            : [.schedule(timer, after: max(interval - silence, .zero))]
+        if isDue { return [.schedule(timer, after: timeout), .sendHeartbeat(session.attempt)] }
+        return [.schedule(timer, after: silence < interval ? interval - silence : interval)]
     }
 
     private mutating func lost(_ closure: WebSocketClosure, heldFor time: Duration? = nil, now: Duration) -> [Action] {
         let since = outage ?? now
         outage = since
         if let time, time >= configuration.backOffReset { retryCount = 0 }
-        phase = .asking(attempts)
-        return [
-            .askRetryPolicy(attempts, retryCount: retryCount, elapsed: now - since, reason: WebSocketError(closure))
-        ]
+        let reason = WebSocketError(closure)
+        if reason.code.isPermanent { return end(closure) }
+        phase = .asking(attempts, after: closure)
+        return [.askRetryPolicy(attempts, retryCount: retryCount, elapsed: now - since, reason: reason)]
     }
 
     private mutating func end(_ closure: WebSocketClosure) -> [Action] {

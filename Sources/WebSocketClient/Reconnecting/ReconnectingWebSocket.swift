@@ -36,11 +36,12 @@ public final class ReconnectingWebSocket: Sendable {
     /// How the client finds out that a connection is dead.
     public enum Heartbeat: Hashable, Sendable {
         /// It does not.
-        case none
+        case off
         /// It sends a WebSocket ping if nothing has arrived for the interval. If nothing arrives within the timeout after
         /// that, the connection is lost.
         case ping(interval: Duration, timeout: Duration)
-        /// It sends a text message instead of a ping, for servers whose protocol has a heartbeat of its own.
+        /// It sends a text message instead of a ping, for servers whose protocol has a heartbeat of its own. The server's
+        /// answer arrives in ``ReconnectingWebSocket/messages``.
         case text(String, interval: Duration, timeout: Duration)
 
         /// A ping after 30 seconds, and a timeout of 10 seconds.
@@ -48,15 +49,15 @@ public final class ReconnectingWebSocket: Sendable {
 
         var interval: Duration? {
             switch self {
-            case .none: nil
-            case .ping(let interval, _), .text(_, let interval, _): interval
+            case .off: nil
+            case .ping(let interval, _), .text(_, let interval, _): max(interval, .milliseconds(1))
             }
         }
 
         var timeout: Duration {
             switch self {
-            case .none: .zero
-            case .ping(_, let timeout), .text(_, _, let timeout): timeout
+            case .off: .zero
+            case .ping(_, let timeout), .text(_, _, let timeout): max(timeout, .milliseconds(1))
             }
         }
     }
@@ -65,13 +66,17 @@ public final class ReconnectingWebSocket: Sendable {
     public struct Options: Sendable {
         /// Timeouts, limits, TLS and proxy of each connection.
         public var connection: WebSocketOptions
-        /// When to connect again. It decides by the reason, a ``WebSocketError``, whether that makes sense: the default
-        /// always connects again, after 1 second, doubled up to 30 seconds, with full jitter.
+        /// When to connect again. It decides by the reason, a ``WebSocketError``, whether that makes sense. The default
+        /// always connects again, after 1 second, doubled up to 30 seconds, with full jitter. The client does not ask it
+        /// after errors that every attempt would have, for example a header that HTTP cannot carry.
         public var retryPolicy: any RetryPolicy
         /// How the client finds out that a connection is dead. Default: ``Heartbeat/default``.
         public var heartbeat: Heartbeat
         /// How long a connection must have been open for the retry policy to start anew. Default: 10 seconds.
         public var backOffReset: Duration
+        /// Makes the messages that each connection begins with, for example to log in or to subscribe. They are sent before
+        /// messages that wait. The client calls it on its event loop, so it must not block. Default: none.
+        public var openingMessages: @Sendable () -> [WebSocketMessage]
         /// How many messages may wait for a connection. Default: 100.
         public var maximumQueuedMessages: Int
         /// How many bytes of messages may wait for a connection. Default: 1 MiB.
@@ -85,6 +90,7 @@ public final class ReconnectingWebSocket: Sendable {
             retryPolicy: any RetryPolicy = .exponential,
             heartbeat: Heartbeat = .default,
             backOffReset: Duration = .seconds(10),
+            openingMessages: @escaping @Sendable () -> [WebSocketMessage] = { [] },
             maximumQueuedMessages: Int = 100,
             maximumQueuedBytes: Int = 1 << 20,
             logger: Logger = Logger(label: "websocket", factory: { _ in SwiftLogNoOpLogHandler() })
@@ -93,6 +99,7 @@ public final class ReconnectingWebSocket: Sendable {
             self.retryPolicy = retryPolicy
             self.heartbeat = heartbeat
             self.backOffReset = backOffReset
+            self.openingMessages = openingMessages
             self.maximumQueuedMessages = maximumQueuedMessages
             self.maximumQueuedBytes = maximumQueuedBytes
             self.logger = logger
@@ -108,8 +115,9 @@ public final class ReconnectingWebSocket: Sendable {
     ///   - subprotocols: The subprotocols that the client offers, in order of preference. Default: none.
     ///   - headers: Additional header fields of the upgrade request. Default: none.
     ///   - options: How it behaves.
-    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Default: the process's shared group.
-    /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidURL``.
+    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Shut it down only after the WebSocket
+    ///     was released. Default: the process's shared group.
+    /// - Throws: ``WebSocketError`` if the URL or the options cannot be used.
     public convenience init(
         to url: String,
         subprotocols: [String] = [],
@@ -118,34 +126,47 @@ public final class ReconnectingWebSocket: Sendable {
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
     ) throws(WebSocketError) {
         let request = try WebSocketRequest(url: url, subprotocols: subprotocols, headers: headers)
-        self.init(options: options, eventLoopGroup: eventLoopGroup) { request }
+        let connector = WebSocketConnector(options.connection, proxies: ProxyRules(options.connection.proxy))
+        try connector.check(request)
+        do throws(NetworkError) {
+            try options.connection.tls.validate()
+        } catch {
+            throw WebSocketError(error)
+        }
+        self.init(connector, options, eventLoopGroup) { request }
     }
 
     /// Creates a WebSocket that asks for the request before each attempt, for example because a token in it expires.
     ///
     /// - Parameters:
     ///   - options: How it behaves.
-    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Default: the process's shared group.
-    ///   - request: Returns the server, and what the upgrade request contains. If it throws, the attempt has failed, and the
-    ///     retry policy is asked.
+    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Shut it down only after the WebSocket
+    ///     was released. Default: the process's shared group.
+    ///   - request: Returns the server, and what the upgrade request contains. If it throws, or takes longer than
+    ///     ``WebSocketOptions/connectTimeout`` together with the connection, the attempt has failed.
     public convenience init(
         options: Options = Options(),
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
         request: @escaping @Sendable () async throws -> WebSocketRequest
     ) {
         let connector = WebSocketConnector(options.connection, proxies: ProxyRules(options.connection.proxy))
-        self.init(
-            ReconnectingSession(options, on: eventLoopGroup.next(), request: request) { request, eventLoop, receive in
-                connector.connect(to: request, on: eventLoop, receive: receive)
-            }
-        )
+        self.init(connector, options, eventLoopGroup, request)
     }
 
-    init(_ session: ReconnectingSession) { self.session = session }
+    private init(
+        _ connector: WebSocketConnector,
+        _ options: Options,
+        _ eventLoopGroup: any EventLoopGroup,
+        _ request: @escaping @Sendable () async throws -> WebSocketRequest
+    ) {
+        session = ReconnectingSession(options, on: eventLoopGroup.next(), request: request) {
+            connector.connect(to: $0, on: $1, receive: $2)
+        }
+    }
 
     deinit { session.release() }
 
-    /// Starts connecting, and returns at once. It has no effect if it has been called before.
+    /// Starts connecting, and returns at once. It has no effect if it, or ``close(code:reason:)``, has been called before.
     public func connect() { session.connect() }
 
     /// What the WebSocket is doing now.
@@ -190,10 +211,6 @@ public final class ReconnectingWebSocket: Sendable {
     ) async throws(WebSocketError) -> WebSocketClosure {
         try code.check()
         session.close(code: code, reason: reason)
-        for await state in states {
-            if case .closed(let closure) = state { return closure }
-        }
-        // The task is cancelled; the WebSocket closes all the same.
-        return WebSocketClosure(code: nil)
+        return await session.closed()
     }
 }

@@ -82,6 +82,8 @@ extension WebSocketError.Code {
     public static let connectionClosed = Self(rawValue: "connectionClosed")
     /// The server did not answer a ping in time.
     public static let pongTimedOut = Self(rawValue: "pongTimedOut")
+    /// A ping cannot be answered, because your code takes messages too slowly: see ``WebSocketOptions/receiveBufferSize``.
+    public static let receiveBufferFull = Self(rawValue: "receiveBufferFull")
     /// The server broke the rules of the WebSocket protocol.
     public static let protocolViolation = Self(rawValue: "protocolViolation")
     /// A message of the server was larger than ``WebSocketOptions/maximumMessageSize``.
@@ -108,6 +110,16 @@ extension WebSocketError: Hashable {
     public func hash(into hasher: inout Hasher) {
         hasher.combine(code)
         hasher.combine(message)
+    }
+}
+
+extension WebSocketError.Code {
+    /// Whether another attempt with the same request and options fails in the same way.
+    var isPermanent: Bool {
+        switch self {
+        case .invalidURL, .invalidHost, .invalidPort, .invalidPath, .invalidOption, .invalidProxy: true
+        default: false
+        }
     }
 }
 

@@ -56,7 +56,8 @@ public struct WebSocketRequest: Hashable, Sendable {
         self.headers = headers
     }
 
-    /// Creates a request from a URL, for example `wss://example.com/chat?room=1`.
+    /// Creates a request from a URL, for example `wss://example.com/chat?room=1`. `http` and `https` mean the same as `ws` and
+    /// `wss`.
     ///
     /// The fragment of the URL is not sent. A user name and a password in it become an `Authorization` header.
     ///
@@ -90,16 +91,37 @@ public struct WebSocketRequest: Hashable, Sendable {
         }
     }
 
-    /// Without user name, password, query and fragment.
+    /// Without user name, password, query and fragment. A password may have any of the characters between them.
     private static func printable(_ url: String) -> String {
-        var text = url.prefix { $0 != "?" && $0 != "#" }
+        var text = url
         if let at = text.lastIndex(of: "@") {
             let start = text.range(of: "://")?.upperBound ?? text.startIndex
             if start < at { text.removeSubrange(start...at) }
         }
-        return String(text)
+        return String(text.prefix { $0 != "?" && $0 != "#" })
     }
 
     /// The host as a resolver takes it; an IPv6 address may have been written as in a URL.
     package var hostWithoutBrackets: String { HostName.withoutBrackets(host) }
+}
+
+extension WebSocketRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The address without the query. Header fields and queries may be secret.
+    public var description: String {
+        let path = path.prefix { $0 != "?" }
+        return "\(useTLS ? "wss" : "ws")://\(HostName.withBrackets(hostWithoutBrackets)):\(port)\(path)"
+    }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension WebSocketRequest.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// The name without the value.
+    public var description: String { name }
+    /// The name without the value.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` does not show the value.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -3,9 +3,10 @@ import WebSocketClient
 /// What the first page of WebSocketClient shows.
 enum WebSockets {
     static func prices() async throws {
-        let webSocket = try ReconnectingWebSocket(to: "wss://example.com/prices")
+        var options = ReconnectingWebSocket.Options()
+        options.openingMessages = { [#"{"subscribe":"EUR"}"#] }
+        let webSocket = try ReconnectingWebSocket(to: "wss://example.com/prices", options: options)
         webSocket.connect()
-        try await webSocket.send(#"{"subscribe":"EUR"}"#)
         for try await message in webSocket.messages {
             if case .text(let text) = message { print(text) }
         }
