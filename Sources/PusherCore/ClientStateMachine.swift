@@ -153,7 +153,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         case .signIn:
             signInTimedOut(id, now: now, into: &effects)
         case .ownChannel:
-            ownChannelTimedOut(id, into: &effects)
+            ownChannelTimedOut(id, now: now, into: &effects)
         case .clientEvents:
             guard clientEvents.timer == id else { return }
             clientEvents.timer = nil

@@ -39,9 +39,10 @@ extension ClientStateMachine {
     }
 
     /// The server did not answer in time.
-    mutating func ownChannelTimedOut(_ timer: TimerID, into effects: inout [Effect]) {
+    mutating func ownChannelTimedOut(_ timer: TimerID, now: Instant, into effects: inout [Effect]) {
         guard let awaited = signIn.awaitedOwnChannel, awaited.timer == timer else { return }
         signIn.ownChannels[awaited.name] = .overdue
+        requests.timedOut(.channel(awaited.name), timeout: configuration.timeouts.subscription, now: now)
         guard signIn.user?.channelName == awaited.name else { return }
         let error = SubscriptionError(
             .timedOut,

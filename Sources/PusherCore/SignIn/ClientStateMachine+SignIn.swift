@@ -141,6 +141,7 @@ extension ClientStateMachine {
         guard case .signingIn(timer) = signIn.phase else { return }
         let message =
             "the server did not answer the sign-in within \(configuration.timeouts.signIn)" + words(since: .signIn)
+        requests.timedOut(.signIn, timeout: configuration.timeouts.signIn, now: now)
         failSignIn(PusherClientError(.signInTimedOut, message), now: now, into: &effects)
     }
 

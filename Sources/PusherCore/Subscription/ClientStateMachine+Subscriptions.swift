@@ -298,6 +298,7 @@ extension ClientStateMachine {
                 "the server did not answer the subscription to \(name) within \(configuration.timeouts.subscription)"
                     + words(since: .channel(name))
             )
+            requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
             failSubscription(name, error, now: now, into: &effects)
             // Where the server was only slow, it must not keep a subscription that nobody has.
             if !wasWanted, let session = connection.session {

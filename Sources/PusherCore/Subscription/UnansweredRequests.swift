@@ -18,8 +18,9 @@ struct UnansweredRequests: Hashable, Sendable {
 
     struct Sent: Hashable, Sendable {
         var number: UInt64
-        /// From then on no answer is expected.
-        var end: Instant
+        /// From then on no answer is expected; `nil` until its sender has waited in vain. Only a timer tells that: if the
+        /// computer was suspended, an answer may have come meanwhile.
+        var end: Instant?
     }
 
     struct NamelessError: Hashable, Sendable {
@@ -42,13 +43,20 @@ struct UnansweredRequests: Hashable, Sendable {
     private(set) var lastError: NamelessError?
     private(set) var lastNumber: UInt64 = 0
 
-    /// - Parameter timeout: How long its sender waits for the answer. It may come as late again.
+    /// - Parameter timeout: How long its sender waits for the answer.
     mutating func sent(_ request: Request, timeout: Duration, now: Instant) {
         removeOverdue(now: now)
+        timedOut(request, timeout: timeout * 2, now: now)
         abandon(request)
         lastNumber += 1
-        let end = now + timeout * 2
-        sent[request] = Sent(number: lastNumber, end: end)
+        sent[request] = Sent(number: lastNumber)
+    }
+
+    /// The sender waits no longer. The answer may come as late again.
+    mutating func timedOut(_ request: Request, timeout: Duration, now: Instant) {
+        guard sent[request] != nil, sent[request]?.end == nil else { return }
+        let end = now + timeout
+        sent[request]?.end = end
         firstEnd = min(firstEnd ?? end, end)
     }
 
@@ -92,9 +100,9 @@ struct UnansweredRequests: Hashable, Sendable {
 
     private mutating func removeOverdue(now: Instant) {
         guard let firstEnd, firstEnd <= now else { return }
-        sent = sent.filter { now < $0.value.end }
+        sent = sent.filter { $0.value.end.map { now < $0 } ?? true }
         if sent.isEmpty { errors = [] }
-        self.firstEnd = sent.values.map(\.end).min()
+        self.firstEnd = sent.values.compactMap(\.end).min()
     }
 
     private mutating func takeFaults() -> [Fault] {

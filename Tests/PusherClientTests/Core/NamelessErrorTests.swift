@@ -145,6 +145,16 @@ struct NamelessErrorTests {
         }
     }
 
+    @Test("does not take a request for overdue because the computer was suspended")
+    func suspended() {
+        for var client in [client(pending: "a"), signingIn()] {
+            client.suspend(for: .seconds(30))
+            client.subscribe("b")
+            #expect(client.received(refusal).told == report)
+            #expect(client.phase(of: "b") == "subscribing")
+        }
+    }
+
     @Test("keeps no request for longer than two timeouts")
     func bounded() {
         var client = CoreClient.connected()

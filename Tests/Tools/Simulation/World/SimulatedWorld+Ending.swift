@@ -50,7 +50,10 @@ extension SimulatedWorld {
             network.openCount - count <= (hasLesson ? 3 : 0),
             "\(network.openCount - count) connections although nothing happens"
         )
-        server.server.setIdleLimit(server.server.options.dialect.idleLimit)
+        // One that does not reconnect cannot learn a limit, and would lose its last connection to it.
+        server.server.setIdleLimit(settings.autoReconnect ? server.server.options.dialect.idleLimit : nil)
+        // The last try to do without the pings may just have cost a connection.
+        if hasLesson, case .waiting? = application.pusher?.connection.status { advance(by: .seconds(60)) }
         checkInvariants()
         guard let pusher = application.pusher else { return }
         let isWanted = application.state.withLockedValue { $0.wantsConnection }
