@@ -101,6 +101,8 @@ extension SimulatedWorld {
             signInAgain(pusher)
             advance(by: .seconds(60))
         }
+        // It may have met the server's own idle limit only now, and lost a connection to it.
+        if case .waiting = pusher.connection.status { advance(by: .seconds(60)) }
         guard let connection = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
         else { return violations.add("the server knows no connection \(pusher.connection.socketId ?? "")") }
         let subscribed = Set(connection.subscribedChannels.filter { !$0.hasPrefix("#") })
