@@ -12,8 +12,7 @@ extension ClientStateMachine {
     /// The recipient of an event that changes nothing, and only has to be handed over; nil for anything else. It says
     /// what ``received(_:on:now:into:)`` would, but for the activity, which is once enough for many.
     package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
-        guard connection.isConnected, connection.currentAttempt == id, !EventName.isProtocolEvent(eventName)
-        else { return nil }
+        guard connection.establishedAttempt == id, !EventName.isProtocolEvent(eventName) else { return nil }
         guard let channelName else { return .globalListeners }
         return subscriptions.recipient(channelName).map { .channel($0) }
     }
@@ -92,21 +91,19 @@ extension ClientStateMachine {
         if case .disconnecting = connection.state { return drop(envelope) }
         switch envelope.event {
         case EventName.connectionEstablished:
-            guard let handshake = ConnectionStateMachine.Handshake(envelope.data) else {
+            guard let handshake = Handshake(envelope.data) else {
                 statistics.messages.malformed += 1
                 let error = PusherClientError(
                     .malformedMessage,
                     "pusher:connection_established has no usable socket_id; the connection cannot be used"
                 )
-                return abandon(id, error, now: now, into: &effects)
+                return drop(id, error, now: now, into: &effects)
             }
-            if let handshake = connection.received(handshake, on: id, now: now, into: &effects) {
-                established(handshake, on: id, now: now, into: &effects)
-            }
+            perform(connection.received(handshake, on: id, configuration, now: now), now: now, into: &effects)
         case EventName.error:
             // Before the handshake an error is what a close with its code would be (protocol clause 6.2).
             let error = ServerErrorMessage(envelope.data)
-            abandon(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
+            drop(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
         default:
             drop(envelope)
             effects.append(
@@ -130,8 +127,8 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         let message = ServerErrorMessage(envelope.data)
-        connection.noteReported(code: message.code, now: now)
-        keepAlive.expectLoss(until: now + KeepAlive.timeOfError)
+        session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
+        session?.silence.expectLoss(until: now + KeepAlive.timeOfError)
         if message.isRejection {
             let isClientEvent = envelope.channel != nil || message.concernsClientEvent
             guard !isClientEvent, clientEventChannel(named: message) == nil else {
@@ -228,36 +225,5 @@ extension ClientStateMachine {
         var event = envelope
         event.event = EventName.subscriptionCount
         effects.append(.subscriptionCountChanged(subscription.id, count, event))
-    }
-}
-
-extension ConnectionStateMachine.Handshake {
-    /// The shortest activity timeout that is believed: less would make a stream of pings.
-    private static let shortestActivityTimeout = Duration.seconds(1)
-
-    /// In bytes. It goes into requests, texts that are signed and the log.
-    private static let maximumSocketIDLength = 200
-
-    /// The protocol has digits and a full stop. What stands for something else in a form, a header field or a text that
-    /// is signed must not get there.
-    private static func isOfSocketID(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
-            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
-            true
-        default: false
-        }
-    }
-
-    /// Nil where there is no socket id that can be used. A missing or senseless activity timeout is no reason to do without a
-    /// connection.
-    init?(_ data: Envelope.Payload) {
-        guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty,
-            socketID.utf8.count <= Self.maximumSocketIDLength, socketID.utf8.allSatisfy(Self.isOfSocketID)
-        else { return nil }
-        self.init(socketID: socketID, activityTimeout: nil)
-        if let seconds = value["activity_timeout"]?.double, seconds > 0, seconds < 86_400 {
-            activityTimeout = max(.milliseconds(Int(seconds * 1_000)), Self.shortestActivityTimeout)
-        }
     }
 }

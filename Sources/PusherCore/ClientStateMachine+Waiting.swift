@@ -89,8 +89,8 @@ extension ClientStateMachine {
             disconnectionWaiters.remove(at: index)
         } else if let index = endWaiters.firstIndex(of: waiter) {
             endWaiters.remove(at: index)
-        } else if let index = signIn.waiters.firstIndex(of: waiter) {
-            signIn.waiters.remove(at: index)
+        } else if let index = signInWaiters.firstIndex(of: waiter) {
+            signInWaiters.remove(at: index)
         } else if sendWaiters.removeValue(forKey: waiter) != nil {
             statistics.clientEvents.dropped += clientEvents.remove(waiter)
         } else {
@@ -123,7 +123,7 @@ extension ClientStateMachine {
         case .connecting, .asking, .waiting:
             return
         case .connected(let session):
-            outcome = .connected(socketID: session.socketID)
+            outcome = .connected(socketID: session.value.socketID)
         case .initialized, .disconnecting, .disconnected(nil):
             outcome = .failed(PusherClientError(.disconnected, "disconnect() was called"))
         case .disconnected(let error?), .refused(let error):
@@ -136,6 +136,6 @@ extension ClientStateMachine {
         for subscription in wantedSubscriptions {
             failWaiters(of: subscription.name, .failed(error), into: &effects)
         }
-        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .failed(error))) }
+        endSignInWaits(.failed(error), into: &effects)
     }
 }

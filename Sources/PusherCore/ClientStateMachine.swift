@@ -7,28 +7,26 @@ import PusherProtocol
 /// them; every one takes the time, and appends to the effects that the shell carries out in order.
 package struct ClientStateMachine: Hashable, Sendable {
     package var configuration: CoreConfiguration
+    /// Holds the ``session``, and with it all that ends with the connection.
     package internal(set) var connection = ConnectionStateMachine()
-    package internal(set) var liveness = LivenessStateMachine()
     package internal(set) var keepAlive = KeepAlive()
     package internal(set) var subscriptions = SubscriptionTable()
-    package internal(set) var authorizations = AuthorizationStateMachine()
-    package internal(set) var signIn = SignInStateMachine()
+    var pace = SubscriptionPace()
     package internal(set) var clientEvents = ClientEventQueue()
+    /// Whether the app wants the user signed in, on this connection and on each one after it.
+    package internal(set) var isSignInWanted = false
     /// But for what the smaller machines count themselves: ``statistics(now:)`` has it all.
     var statistics = PusherStatistics()
-    var pingTimer = PingTimer()
+    var timers = Timers()
+    /// Whether the shell has been asked to call ``authorizationsGathered(batchSize:now:into:)``.
+    var isGathering = false
     /// Calls that wait for client events to be written, and how many each waits for.
     package internal(set) var sendWaiters: [WaiterID: Int] = [:]
     /// That of the connection that stands, or stood last.
     private(set) var lastSocketID: String?
-    /// One timer for all subscriptions that are under way: it is set for the oldest.
-    var subscriptionTimer: TimerID?
-    var requests = UnansweredRequests()
-    var pace = SubscriptionPace()
-    /// When a message of the application's own was last sent on this connection.
-    var ownMessageSentAt: Instant?
     package internal(set) var connectionWaiters: [WaiterID] = []
     package internal(set) var disconnectionWaiters: [WaiterID] = []
+    package internal(set) var signInWaiters: [WaiterID] = []
     /// Waiters for the end of the connection for good.
     package internal(set) var endWaiters: [WaiterID] = []
     package private(set) var isReleased = false
@@ -42,23 +40,32 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     package var connectionState: ConnectionState { connection.connectionState }
     package var status: ConnectionStateMachine.Status { connection.status }
-    package var socketID: String? { connection.session?.socketID }
+    package var socketID: String? { connection.socketID }
+
+    package internal(set) var session: Session? {
+        get { connection.session }
+        _modify { yield &connection.session }
+    }
+
+    /// The sign-in on the connection that stands; an idle one if there is none.
+    package var signIn: SignInStateMachine { session?.signIn ?? SignInStateMachine() }
+
+    /// The authorizations for the connection that stands.
+    package var authorizations: AuthorizationStateMachine { session?.authorizations ?? AuthorizationStateMachine() }
 
     // MARK: Connecting and disconnecting
 
     package mutating func connect(now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return }
         catchUp(now: now, into: &effects)
-        connection.connect(configuration, now: now, into: &effects)
-        settleConnectionWaiters(into: &effects)
+        perform(connection.connect(configuration, now: now), now: now, into: &effects)
     }
 
     /// The count that the retry policy and the limit go by goes on from there.
     package mutating func countAttempts(from count: Int) { connection.countAttempts(from: count) }
 
     package mutating func disconnect(now: Instant, into effects: inout [Effect]) {
-        connection.disconnect(configuration, now: now, into: &effects)
-        connectionEnded(now: now, into: &effects)
+        perform(connection.disconnect(configuration, now: now), now: now, into: &effects)
     }
 
     /// The application has dropped the client: everything ends, for good.
@@ -75,9 +82,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         }
         subscriptions = SubscriptionTable()
         let senders = sendWaiters.keys.sorted { $0.rawValue < $1.rawValue }
-        for waiter in signIn.takeWaiters() + senders { effects.append(.resume(waiter, .failed(error))) }
-        signIn = SignInStateMachine()
-        sendWaiters = [:]
+        for waiter in signInWaiters + senders { effects.append(.resume(waiter, .failed(error))) }
+        (isSignInWanted, signInWaiters, sendWaiters) = (false, [], [:])
         // Nobody is left who could wait for the closing handshake.
         for waiter in disconnectionWaiters + endWaiters { effects.append(.resume(waiter, .done)) }
         disconnectionWaiters = []
@@ -88,27 +94,19 @@ package struct ClientStateMachine: Hashable, Sendable {
     // MARK: The socket
 
     package mutating func opened(_ id: AttemptID, now: Instant, into effects: inout [Effect]) {
-        if let handshake = connection.opened(id, now: now, into: &effects) {
-            established(handshake, on: id, now: now, into: &effects)
-        }
+        perform(connection.opened(id, configuration, now: now), now: now, into: &effects)
     }
 
     /// Any frame came that is not a message: ping, pong, part of a longer message.
     package mutating func activity(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
-        guard connection.isConnected, connection.currentAttempt == id else { return }
+        guard connection.establishedAttempt == id else { return }
         frameCame(now: now, into: &effects)
-    }
-
-    /// A frame of any kind came on the connection that stands.
-    mutating func frameCame(now: Instant, into effects: inout [Effect]) {
-        liveness.activity(now: now, into: &effects)
-        keepAlive.received()
     }
 
     /// Messages went out on the socket.
     package mutating func wrote(on id: AttemptID, now: Instant) {
-        guard connection.currentAttempt == id else { return }
-        keepAlive.sent(now: now)
+        guard connection.establishedAttempt == id else { return }
+        session?.silence.sent(now: now)
     }
 
     package mutating func closed(
@@ -117,46 +115,38 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let wasSuspended = connection.isConnected && liveness.hasOverslept(now: now)
-        if connection.isConnected, connection.currentAttempt == id, !wasSuspended, closure.isUnexplained {
-            keepAlive.lost(now: now)
+        let wasSuspended = session?.liveness.hasOverslept(now: now) == true
+        if let session, session.attempt == id, !wasSuspended, closure.isUnexplained {
+            keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now)
         }
-        if connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now, into: &effects) {
-            connectionEnded(now: now, into: &effects)
-        }
+        let actions = connection.closed(id, closure, wasSuspended: wasSuspended, configuration, now: now)
+        perform(actions, now: now, into: &effects)
     }
 
     // MARK: Timers
 
     package mutating func timerFired(_ id: TimerID, now: Instant, into effects: inout [Effect]) {
+        guard timers.fired(id) else { return }
         switch id.purpose {
         case .attempt, .retry, .unavailable, .closing:
-            if connection.timerFired(id, configuration, now: now, into: &effects) {
-                connectionEnded(now: now, into: &effects)
-            }
-            settleConnectionWaiters(into: &effects)
+            perform(connection.timerFired(id.purpose, configuration, now: now), now: now, into: &effects)
         case .activity, .pong:
-            act(on: liveness.timerFired(id, now: now, into: &effects), now: now, into: &effects)
+            perform(session?.liveness.timerFired(now: now), now: now, into: &effects)
         case .keepAlive:
-            if keepAlive.timerFired(id, now: now, into: &effects) { act(on: .sendPing, now: now, into: &effects) }
+            keepAliveTimerFired(now: now, into: &effects)
         case .subscription:
-            guard subscriptionTimer == id else { return }
-            subscriptionTimer = nil
             endOverdueSubscriptions(now: now, into: &effects)
         case .subscriptionPace:
-            guard pace.timer == id else { return }
-            pace.timer = nil
             goOnSubscribing(now: now, into: &effects)
         case .authorization:
-            let outcome = authorizations.timerFired(id, configuration, now: now, into: &effects)
-            settle(outcome, now: now, into: &effects)
+            guard let authorization = id.authorization else { return }
+            let actions = connection.session?.authorizations.timerFired(authorization, configuration, now: now)
+            perform(actions ?? [], now: now, into: &effects)
         case .signIn:
-            signInTimedOut(id, now: now, into: &effects)
+            signInTimedOut(now: now, into: &effects)
         case .ownChannel:
-            ownChannelTimedOut(id, now: now, into: &effects)
+            ownChannelTimedOut(now: now, into: &effects)
         case .clientEvents:
-            guard clientEvents.timer == id else { return }
-            clientEvents.timer = nil
             sendClientEvents(now: now, into: &effects)
         }
     }
@@ -167,13 +157,13 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        switch question.subject {
+        switch question {
         case .connection:
-            connection.retryDecided(question, delay: delay, configuration, now: now, into: &effects)
-            settleConnectionWaiters(into: &effects)
-        case .authorization:
-            let outcome = authorizations.retryDecided(question, delay: delay, configuration, now: now, into: &effects)
-            settle(outcome, now: now, into: &effects)
+            let actions = connection.retryDecided(question, delay: delay, configuration, now: now)
+            perform(actions, now: now, into: &effects)
+        case .authorization(let failed):
+            let actions = connection.session?.authorizations.retryDecided(failed, delay: delay, configuration, now: now)
+            perform(actions ?? [], now: now, into: &effects)
         }
     }
 
@@ -190,34 +180,66 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     /// Makes up for timers that stood still while the computer was suspended.
     mutating func catchUp(now: Instant, into effects: inout [Effect]) {
-        connection.catchUp(configuration, now: now, into: &effects)
-        act(on: liveness.catchUp(now: now, into: &effects), now: now, into: &effects)
+        let actions = connection.catchUp(configuration, now: now)
+        if !actions.isEmpty { perform(actions, now: now, into: &effects) }
+        perform(session?.liveness.catchUp(now: now), now: now, into: &effects)
     }
 
-    private mutating func act(
-        on verdict: LivenessStateMachine.Verdict,
+    /// A frame of any kind came on the connection that stands.
+    mutating func frameCame(now: Instant, into effects: inout [Effect]) {
+        guard let (action, silence) = session?.frameCame(now: now) else { return }
+        if let action { perform(action, now: now, into: &effects) }
+        if let silence { keepAlive.survived(silence) }
+    }
+
+    /// What this machine, and no smaller one, does about the connection.
+    mutating func perform(
+        _ actions: [ConnectionStateMachine.Action],
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let session = connection.session else { return }
-        switch verdict {
-        case .alive: break
-        case .sendPing:
-            pinged(now: now)
-            effects.append(.send(session.attempt, .ping))
-        case .dead(let timeout, let wasSuspended):
+        for action in actions {
+            switch action {
+            case .open(let id, let request): effects.append(.open(id, request))
+            case .close(let id): effects.append(.close(id, .normalClosure))
+            case .abort(let id): effects.append(.abort(id))
+            case .setTimer(let purpose, let delay): timers.set(purpose, after: delay, into: &effects)
+            case .cancelTimer(let purpose): timers.cancel(purpose, into: &effects)
+            case .askRetryPolicy(let id, let question): effects.append(.askRetryPolicy(id, question))
+            case .announceState(let old, let new): effects.append(.stateChanged(from: old, to: new))
+            case .announceStatus(let status): effects.append(.statusChanged(status))
+            case .report(let error): effects.append(.report(error))
+            case .begin: beginSession(now: now, into: &effects)
+            case .end(let session): end(session, now: now, into: &effects)
+            }
+        }
+        settleConnectionWaiters(into: &effects)
+    }
+
+    mutating func perform(_ action: LivenessStateMachine.Action?, now: Instant, into effects: inout [Effect]) {
+        switch action {
+        case nil: break
+        case .listen(let time):
+            timers.cancel(.pong, into: &effects)
+            timers.set(.activity, after: time, into: &effects)
+        case .ping(let timeout):
+            timers.cancel(.activity, into: &effects)
+            timers.set(.pong, after: timeout, into: &effects)
+            ping(now: now, into: &effects)
+        case .drop(let timeout, let wasSuspended):
+            guard let session else { return }
             let error = PusherClientError(
                 .pongTimedOut,
                 "nothing came from the server for \(timeout) after a ping"
                     + (wasSuspended ? "; the machine had been suspended, or the event loop held up" : "")
             )
             // A router that forgets idle connections tells neither side: what is sent after that is lost.
-            if !wasSuspended { keepAlive.lost(now: now) }
-            abandon(session.attempt, error, wasSuspended: wasSuspended, now: now, into: &effects)
+            if !wasSuspended { keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now) }
+            drop(session.attempt, error, wasSuspended: wasSuspended, now: now, into: &effects)
         }
     }
 
-    mutating func abandon(
+    mutating func drop(
         _ id: AttemptID,
         _ error: PusherClientError,
         closeCode: CloseCode? = nil,
@@ -225,56 +247,67 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let isOver = connection.abandon(
+        let actions = connection.drop(
             id,
             error,
             closeCode: closeCode,
             wasSuspended: wasSuspended,
             configuration,
-            now: now,
-            into: &effects
+            now: now
         )
-        if isOver { connectionEnded(now: now, into: &effects) }
+        perform(actions, now: now, into: &effects)
+    }
+
+    private mutating func keepAliveTimerFired(now: Instant, into effects: inout [Effect]) {
+        guard let interval = keepAlive.interval, let lastSent = session?.silence.lastSent else { return }
+        let silence = now - lastSent
+        let isDue = silence >= interval
+        timers.set(.keepAlive, after: isDue ? interval : interval - silence, into: &effects)
+        if isDue { ping(now: now, into: &effects) }
+    }
+
+    mutating func ping(now: Instant, into effects: inout [Effect]) {
+        guard let attempt = connection.establishedAttempt else { return }
+        statistics.pings.sent += 1
+        connection.session?.pingTimer.sent(now: now, patience: configuration.timeouts.pong)
+        session?.silence.pinged()
+        effects.append(.send(attempt, .ping))
+    }
+
+    mutating func ponged(now: Instant) {
+        guard let (isAnswer, time) = session?.pingTimer.answered(now: now) else { return }
+        if session?.silence.ponged() == true { pingCameThrough() }
+        if isAnswer { statistics.pings.answered += 1 } else { ignore() }
+        if let time { statistics.pings.roundTrip.add(time) }
+    }
+
+    /// The server has got a ping.
+    mutating func pingCameThrough() {
+        keepAlive.pingAnswered()
+        if let silence = session?.silence.prove() { keepAlive.survived(silence) }
     }
 
     /// The handshake is complete: watch the server, and subscribe every channel that is wanted, oldest first.
-    mutating func established(
-        _ handshake: ConnectionStateMachine.Handshake,
-        on id: AttemptID,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
-        lastSocketID = handshake.socketID
-        pingTimer = PingTimer()
-        let ceiling = configuration.activityTimeout
-        // Whatever was set, pings must not follow each other without a pause.
-        let activityTimeout = max(min(handshake.activityTimeout ?? ceiling, ceiling), .milliseconds(1))
-        liveness.start(
-            activityTimeout: activityTimeout,
-            pongTimeout: configuration.timeouts.pong,
-            now: now,
-            into: &effects
-        )
-        keepAlive.start(activityTimeout: activityTimeout, now: now, into: &effects)
+    private mutating func beginSession(now: Instant, into effects: inout [Effect]) {
+        guard let session else { return }
+        lastSocketID = session.socketID
+        timers.set(.activity, after: session.activityTimeout, into: &effects)
+        if let interval = keepAlive.interval { timers.set(.keepAlive, after: interval, into: &effects) }
         settleConnectionWaiters(into: &effects)
         beginSignIn(now: now, into: &effects)
         for name in subscriptions.wantedNames { beginSubscription(to: name, now: now, into: &effects) }
     }
 
-    /// The connection does not stand any more: nothing may be left of what belonged to it.
-    mutating func connectionEnded(now: Instant, into effects: inout [Effect]) {
-        if connection.session == nil {
-            liveness.stop(into: &effects)
-            keepAlive.stop(into: &effects)
-            authorizations.cancelAll(into: &effects)
-            signIn.connectionLost(into: &effects)
-            loseClientEvents(into: &effects)
-            losePace(now: now, into: &effects)
-            loseSubscriptions(now: now, into: &effects)
-            requests = UnansweredRequests()
-            ownMessageSentAt = nil
-        }
-        settleConnectionWaiters(into: &effects)
+    /// What was under way for the session ends, and what outlives it waits for the next one.
+    private mutating func end(_ session: Session, now: Instant, into effects: inout [Effect]) {
+        var session = session
+        for purpose in [TimerID.Purpose.activity, .pong, .keepAlive] { timers.cancel(purpose, into: &effects) }
+        statistics.authorizations.cancelled += session.authorizations.jobs.count
+        perform(session.authorizations.cancelAll(), now: now, into: &effects)
+        for purpose in [TimerID.Purpose.signIn, .ownChannel] { timers.cancel(purpose, into: &effects) }
+        loseClientEvents(into: &effects)
+        losePace(session.requests, now: now, into: &effects)
+        loseSubscriptions(now: now, into: &effects)
     }
 }
 

@@ -15,21 +15,11 @@ package struct ChannelID: Hashable, Sendable, Comparable {
 }
 
 /// One question to a retry policy.
-package struct RetryQuestionID: Hashable, Sendable {
-    package enum Subject: Hashable, Sendable, CaseIterable {
-        /// When to try to connect again.
-        case connection
-        /// When to ask for an authorization again.
-        case authorization
-    }
-
-    package let subject: Subject
-    package let serial: UInt64
-
-    package init(_ subject: Subject, _ serial: UInt64) {
-        self.subject = subject
-        self.serial = serial
-    }
+package enum RetryQuestionID: Hashable, Sendable {
+    /// When to try to connect again. Each question has a number of its own.
+    case connection(UInt64)
+    /// When to ask for an authorization again, after this try.
+    case authorization(AuthorizationTry)
 }
 
 /// One call that waits for an outcome.
@@ -72,9 +62,12 @@ package struct TimerID: Hashable, Sendable {
 
     package let purpose: Purpose
     package let serial: UInt64
+    /// The authorization that it is for, if it is one of those timers.
+    package let authorization: AuthorizationID?
 
-    package init(_ purpose: Purpose, _ serial: UInt64) {
+    package init(_ purpose: Purpose, _ serial: UInt64, of authorization: AuthorizationID? = nil) {
         self.purpose = purpose
         self.serial = serial
+        self.authorization = authorization
     }
 }

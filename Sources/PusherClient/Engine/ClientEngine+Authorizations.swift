@@ -6,8 +6,8 @@ extension ClientEngine {
     func gatherAuthorizations() {
         eventLoop.execute { [self] in
             let batchSize = options.authMethod.maximumBatchSize
-            step { state, _ in
-                state.machine.authorizationsGathered(batchSize: batchSize, into: &state.pending)
+            step { state, now in
+                state.machine.authorizationsGathered(batchSize: batchSize, now: now, into: &state.pending)
             }
         }
     }

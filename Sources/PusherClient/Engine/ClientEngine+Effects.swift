@@ -141,7 +141,7 @@ extension ClientEngine {
 
     private func ask(_ id: RetryQuestionID, _ question: RetryQuestion) {
         let delay =
-            switch id.subject {
+            switch id {
             case .connection: options.retryPolicy.delay(for: RetryContext(question, random: random()))
             case .authorization:
                 options.authorizationRetryPolicy.delay(for: RetryContext(question, random: sharedRandom()))

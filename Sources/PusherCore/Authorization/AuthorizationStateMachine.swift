@@ -12,19 +12,17 @@ package struct AuthorizationTry: Hashable, Sendable, Comparable {
     package static func < (left: Self, right: Self) -> Bool { (left.id, left.number) < (right.id, right.number) }
 }
 
-/// All authorizations that are wanted: those of channels, in at most as many requests at once as allowed, and the user's. Each
-/// has a time limit, and is retried if that can help.
-///
-/// They are tied to the connection they were begun for: when it ends, ``cancelAll(into:)`` ends them too.
+/// All authorizations that are wanted on a connection: those of channels, in at most as many requests at once as allowed, and
+/// the user's. Each has a time limit, and is retried if that can help.
 package struct AuthorizationStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// It waits for a request of its own, or one that it can share.
         case queued
         /// The request is `nil` for the user's, which does not count.
-        case asking(request: UInt64?, timer: TimerID)
+        case asking(request: UInt64?)
         /// The retry policy is being asked.
-        case deciding(RetryQuestionID, AuthorizationError)
-        case pausing(timer: TimerID)
+        case deciding(AuthorizationError)
+        case pausing
     }
 
     package struct Job: Hashable, Sendable {
@@ -45,71 +43,70 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         package var id: AuthorizationID
         package var subject: AuthorizationQuestion.Subject
         package var result: Result<Authorization, AuthorizationError>
+        /// From its begin.
+        package var duration: Duration
+    }
+
+    package enum Action: Hashable, Sendable {
+        /// See to a call of ``gathered(batchSize:_:)`` in another turn of the loop.
+        case gather
+        /// Make one request.
+        case ask([AuthorizationTry: AuthorizationQuestion])
+        /// The answer is not wanted any more.
+        case cancel(AuthorizationTry)
+        case setTimer(AuthorizationID, after: Duration)
+        case cancelTimer(AuthorizationID)
+        case askRetryPolicy(AuthorizationTry, RetryQuestion)
+        case finish(Outcome)
     }
 
     package private(set) var jobs: [AuthorizationID: Job] = [:]
-    package internal(set) var statistics = PusherStatistics.Authorizations()
     /// Those that are queued, in order, from `head` on; some may have been cancelled since.
     private var queue: [AuthorizationID] = []
     private var head = 0
     /// The requests for channels that are under way, and how many answers each still has to bring.
     private var requests: [UInt64: Int] = [:]
-    /// Whether the shell has been asked to say when the next requests can be made.
-    private var isGathering = false
-    private var timers: [TimerID: AuthorizationID] = [:]
-    private var questions: [RetryQuestionID: AuthorizationID] = [:]
-    private var serial: UInt64 = 0
+    private var lastRequest: UInt64 = 0
 
     package init() {}
 
     package var isEmpty: Bool { jobs.isEmpty }
 
     package mutating func begin(
+        _ id: AuthorizationID,
         _ question: AuthorizationQuestion,
         maximumTries: Int,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> AuthorizationID {
-        let id = AuthorizationID(rawValue: nextSerial())
+        now: Instant
+    ) -> [Action] {
         jobs[id] = Job(question: question, maximumTries: maximumTries, since: now)
-        statistics.begun += 1
-        enqueue(id, configuration, into: &effects)
-        return id
+        return enqueue(id, configuration)
     }
 
-    /// Nobody wants the answer any more. ``gather(_:into:)`` is to follow.
-    package mutating func cancel(_ id: AuthorizationID, into effects: inout [Effect]) { end(id, into: &effects) }
+    /// Nobody wants the answers any more.
+    package mutating func cancel(_ ids: [AuthorizationID], _ configuration: CoreConfiguration) -> [Action] {
+        ids.flatMap { end($0) } + gather(configuration)
+    }
 
     /// The connection is gone: no answer can be used.
-    package mutating func cancelAll(into effects: inout [Effect]) {
-        for id in jobs.keys.sorted() { end(id, into: &effects) }
-        queue = []
-        head = 0
-    }
+    package mutating func cancelAll() -> [Action] { jobs.keys.sorted().flatMap { end($0) } }
 
-    /// Has the shell call ``gathered(batchSize:_:into:)`` in another turn of the loop, if there is something to ask for: what
-    /// comes up in this turn can share a request.
-    package mutating func gather(_ configuration: CoreConfiguration, into effects: inout [Effect]) {
-        guard !isGathering, head < queue.count, hasRoom(configuration) else { return }
-        isGathering = true
-        effects.append(.gatherAuthorizations)
+    /// What comes up in this turn of the loop can share a request.
+    private func gather(_ configuration: CoreConfiguration) -> [Action] {
+        head < queue.count && hasRoom(configuration) ? [.gather] : []
     }
 
     /// Makes the requests that are allowed now.
     ///
     /// - Parameter batchSize: How many channels one request can be for.
-    package mutating func gathered(
-        batchSize: Int,
-        _ configuration: CoreConfiguration,
-        into effects: inout [Effect]
-    ) {
-        isGathering = false
+    package mutating func gathered(batchSize: Int, _ configuration: CoreConfiguration) -> [Action] {
+        var actions: [Action] = []
         while hasRoom(configuration) {
             let batch = takeQueued(batchSize)
             guard !batch.isEmpty else { break }
-            ask(batch, configuration, into: &effects)
+            actions += ask(batch, configuration)
         }
+        return actions
     }
 
     private func hasRoom(_ configuration: CoreConfiguration) -> Bool {
@@ -135,54 +132,46 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         _ answered: AuthorizationTry,
         _ result: Result<Authorization, AuthorizationError>,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Outcome? {
-        guard case .asking(_, let timer)? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number
-        else { return nil }
-        stop(timer, into: &effects)
-        return settle(answered.id, result, configuration, now: now, into: &effects)
+        now: Instant
+    ) -> [Action] {
+        guard case .asking? = jobs[answered.id]?.phase, jobs[answered.id]?.number == answered.number else { return [] }
+        return [.cancelTimer(answered.id)] + settle(answered.id, result, configuration, now: now)
     }
 
     package mutating func timerFired(
-        _ timer: TimerID,
+        _ id: AuthorizationID,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Outcome? {
-        guard let id = timers.removeValue(forKey: timer), let job = jobs[id] else { return nil }
+        now: Instant
+    ) -> [Action] {
+        guard let job = jobs[id] else { return [] }
         switch job.phase {
         case .asking:
-            effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
             let error = AuthorizationError(
                 .timedOut,
                 "no authorization came within \(configuration.timeouts.authorization)",
                 recovery: .retry(after: .zero)
             )
-            return settle(id, .failure(error), configuration, now: now, into: &effects)
+            return [.cancel(AuthorizationTry(id, number: job.number))]
+                + settle(id, .failure(error), configuration, now: now)
         case .pausing:
-            enqueue(id, configuration, into: &effects)
-            return nil
+            return enqueue(id, configuration)
         case .queued, .deciding:
-            return nil
+            return []
         }
     }
 
     package mutating func retryDecided(
-        _ question: RetryQuestionID,
+        _ failed: AuthorizationTry,
         delay: Duration?,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Outcome? {
-        guard let id = questions.removeValue(forKey: question), case .deciding(_, let error)? = jobs[id]?.phase else {
-            return nil
+        now: Instant
+    ) -> [Action] {
+        guard let job = jobs[failed.id], job.number == failed.number, case .deciding(let error) = job.phase else {
+            return []
         }
-        guard let delay else { return finish(id, .failure(error), configuration, now: now, into: &effects) }
-        let timer = makeTimer(of: id)
-        jobs[id]?.phase = .pausing(timer: timer)
-        effects.append(.schedule(timer, after: max(delay, error.earliestRetry, .zero)))
-        return nil
+        guard let delay else { return finish(failed.id, .failure(error), configuration, now: now) }
+        jobs[failed.id]?.phase = .pausing
+        return [.setTimer(failed.id, after: max(delay, error.earliestRetry, .zero))]
     }
 
     // MARK: One authorization
@@ -191,132 +180,90 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     private mutating func ask(
         _ ids: [AuthorizationID],
         isUser: Bool = false,
-        _ configuration: CoreConfiguration,
-        into effects: inout [Effect]
-    ) {
-        let request = isUser ? nil : nextSerial()
-        if let request { requests[request] = ids.count }
+        _ configuration: CoreConfiguration
+    ) -> [Action] {
+        if !isUser {
+            lastRequest += 1
+            requests[lastRequest] = ids.count
+        }
         var questions: [AuthorizationTry: AuthorizationQuestion] = [:]
-        var timers: [TimerID] = []
         for id in ids {
             guard var job = jobs[id] else { continue }
-            let timer = makeTimer(of: id)
-            timers.append(timer)
             job.number += 1
-            job.phase = .asking(request: request, timer: timer)
+            job.phase = .asking(request: isUser ? nil : lastRequest)
             jobs[id] = job
             questions[AuthorizationTry(id, number: job.number)] = job.question
         }
-        statistics.tries += questions.count
-        effects.append(.authorize(questions))
-        for timer in timers { effects.append(.schedule(timer, after: configuration.timeouts.authorization)) }
+        return [.ask(questions)] + ids.map { .setTimer($0, after: configuration.timeouts.authorization) }
     }
 
     /// One of the answers of a request has come, or is not wanted any more.
     private mutating func settleRequest(of job: Job?) {
-        guard case .asking(let request?, _)? = job?.phase, let unanswered = requests[request] else { return }
+        guard case .asking(let request?)? = job?.phase, let unanswered = requests[request] else { return }
         requests[request] = unanswered > 1 ? unanswered - 1 : nil
     }
 
-    /// The outcome of a try; nil where another one follows.
+    /// The outcome of a try: the end, or another one.
     private mutating func settle(
         _ id: AuthorizationID,
         _ result: Result<Authorization, AuthorizationError>,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Outcome? {
+        now: Instant
+    ) -> [Action] {
         settleRequest(of: jobs[id])
         guard var job = jobs[id], case .failure(let error) = result else {
-            return finish(id, result, configuration, now: now, into: &effects)
+            return finish(id, result, configuration, now: now)
         }
         switch error.recovery {
         case .askOnceMore where !job.hasAskedOnceMore:
             job.hasAskedOnceMore = true
             jobs[id] = job
-            enqueue(id, configuration, into: &effects)
-            return nil
+            return enqueue(id, configuration)
         case .retry where job.countedTries < job.maximumTries:
-            let question = RetryQuestionID(.authorization, nextSerial())
-            questions[question] = id
-            job.phase = .deciding(question, error)
+            job.phase = .deciding(error)
             jobs[id] = job
-            let context = RetryQuestion(
+            let question = RetryQuestion(
                 retryCount: job.countedTries - 1,
                 elapsed: now - job.since,
                 reason: PusherClientError(.authorizationFailed, error.message, cause: error),
                 minimumDelay: error.earliestRetry
             )
-            effects.append(.askRetryPolicy(question, context))
-            gather(configuration, into: &effects)
-            return nil
+            return [.askRetryPolicy(AuthorizationTry(id, number: job.number), question)] + gather(configuration)
         case .none, .askOnceMore, .retry:
-            return finish(id, result, configuration, now: now, into: &effects)
+            return finish(id, result, configuration, now: now)
         }
     }
 
     /// The user does not wait for thousands of channels, some of which may wait for the user.
-    private mutating func enqueue(
-        _ id: AuthorizationID,
-        _ configuration: CoreConfiguration,
-        into effects: inout [Effect]
-    ) {
+    private mutating func enqueue(_ id: AuthorizationID, _ configuration: CoreConfiguration) -> [Action] {
         jobs[id]?.phase = .queued
-        if jobs[id]?.isUser == true { return ask([id], isUser: true, configuration, into: &effects) }
+        if jobs[id]?.isUser == true { return ask([id], isUser: true, configuration) }
         queue.append(id)
-        gather(configuration, into: &effects)
+        return gather(configuration)
     }
 
     private mutating func finish(
         _ id: AuthorizationID,
         _ result: Result<Authorization, AuthorizationError>,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Outcome? {
-        guard let job = jobs.removeValue(forKey: id) else { return nil }
-        switch result {
-        case .success:
-            statistics.succeeded += 1
-            statistics.latency.add(now - job.since)
-        case .failure:
-            statistics.failed += 1
-        }
-        gather(configuration, into: &effects)
-        return Outcome(id: id, subject: job.question.subject, result: result)
+        now: Instant
+    ) -> [Action] {
+        guard let job = jobs.removeValue(forKey: id) else { return [] }
+        let outcome = Outcome(id: id, subject: job.question.subject, result: result, duration: now - job.since)
+        return gather(configuration) + [.finish(outcome)]
     }
 
-    private mutating func end(_ id: AuthorizationID, into effects: inout [Effect]) {
-        guard let job = jobs.removeValue(forKey: id) else { return }
-        statistics.cancelled += 1
+    private mutating func end(_ id: AuthorizationID) -> [Action] {
+        guard let job = jobs.removeValue(forKey: id) else { return [] }
         switch job.phase {
-        case .queued:
-            break
-        case .asking(_, let timer):
+        case .queued, .deciding:
+            return []
+        case .asking:
             settleRequest(of: job)
-            stop(timer, into: &effects)
-            effects.append(.cancelAuthorization(AuthorizationTry(id, number: job.number)))
-        case .deciding(let question, _):
-            questions[question] = nil
-        case .pausing(let timer):
-            stop(timer, into: &effects)
+            return [.cancelTimer(id), .cancel(AuthorizationTry(id, number: job.number))]
+        case .pausing:
+            return [.cancelTimer(id)]
         }
-    }
-
-    private mutating func stop(_ timer: TimerID, into effects: inout [Effect]) {
-        timers[timer] = nil
-        effects.append(.cancel(timer))
-    }
-
-    private mutating func makeTimer(of id: AuthorizationID) -> TimerID {
-        let timer = TimerID(.authorization, nextSerial())
-        timers[timer] = id
-        return timer
-    }
-
-    private mutating func nextSerial() -> UInt64 {
-        serial += 1
-        return serial
     }
 }
 

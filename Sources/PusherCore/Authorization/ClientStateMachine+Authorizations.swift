@@ -6,8 +6,10 @@ extension ClientStateMachine {
     /// What came up in one turn of the loop can be asked for now.
     ///
     /// - Parameter batchSize: How many channels one request can be for.
-    package mutating func authorizationsGathered(batchSize: Int, into effects: inout [Effect]) {
-        authorizations.gathered(batchSize: batchSize, configuration, into: &effects)
+    package mutating func authorizationsGathered(batchSize: Int, now: Instant, into effects: inout [Effect]) {
+        isGathering = false
+        let actions = connection.session?.authorizations.gathered(batchSize: batchSize, configuration)
+        perform(actions ?? [], now: now, into: &effects)
     }
 
     /// An authorizer answered.
@@ -17,24 +19,52 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let outcome = authorizations.answered(answered, result, configuration, now: now, into: &effects)
-        settle(outcome, now: now, into: &effects)
+        let actions = connection.session?.authorizations.answered(answered, result, configuration, now: now)
+        perform(actions ?? [], now: now, into: &effects)
     }
 
-    /// What an authorization is for that has come to its end.
-    mutating func settle(
-        _ outcome: AuthorizationStateMachine.Outcome?,
+    mutating func perform(
+        _ actions: [AuthorizationStateMachine.Action],
         now: Instant,
         into effects: inout [Effect]
     ) {
-        switch outcome?.subject {
-        case nil:
-            break
+        for action in actions {
+            switch action {
+            case .gather:
+                guard !isGathering else { continue }
+                isGathering = true
+                effects.append(.gatherAuthorizations)
+            case .ask(let questions):
+                statistics.authorizations.tries += questions.count
+                effects.append(.authorize(questions))
+            case .cancel(let asked): effects.append(.cancelAuthorization(asked))
+            case .setTimer(let id, let delay): timers.set(.authorization, of: id, after: delay, into: &effects)
+            case .cancelTimer(let id): timers.cancel(.authorization, of: id, into: &effects)
+            case .askRetryPolicy(let asked, let question):
+                effects.append(.askRetryPolicy(.authorization(asked), question))
+            case .finish(let outcome): finish(outcome, now: now, into: &effects)
+            }
+        }
+    }
+
+    private mutating func finish(
+        _ outcome: AuthorizationStateMachine.Outcome,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        switch outcome.result {
+        case .success:
+            statistics.authorizations.succeeded += 1
+            statistics.authorizations.latency.add(outcome.duration)
+        case .failure:
+            statistics.authorizations.failed += 1
+        }
+        switch outcome.subject {
         case .user:
-            guard let outcome, case .authorizing(outcome.id) = signIn.phase else { return }
+            guard case .authorizing(outcome.id)? = session?.signIn.phase else { return }
             signInAuthorized(outcome.result, now: now, into: &effects)
         case .channel(let name):
-            guard let outcome, let subscription = subscriptions[name] else { return }
+            guard let subscription = subscriptions[name] else { return }
             if case .authorizing(outcome.id) = subscription.phase {
                 subscriptionAuthorized(name, outcome.result, now: now, into: &effects)
             } else if case .refreshing(outcome.id)? = subscription.decryption?.phase {
@@ -50,20 +80,26 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) -> AuthorizationID {
-        authorizations.begin(
+        let id = AuthorizationID(rawValue: nextSerial())
+        statistics.authorizations.begun += 1
+        let actions = connection.session?.authorizations.begin(
+            id,
             AuthorizationQuestion(subject, socketID: socketID),
             maximumTries: maximumTries ?? configuration.authorizationTries,
             configuration,
-            now: now,
-            into: &effects
+            now: now
         )
+        perform(actions ?? [], now: now, into: &effects)
+        return id
     }
 
     /// Nobody wants the answers any more.
-    mutating func cancelAuthorizations(_ ids: [AuthorizationID], into effects: inout [Effect]) {
+    mutating func cancelAuthorizations(_ ids: [AuthorizationID], now: Instant, into effects: inout [Effect]) {
         guard !ids.isEmpty else { return }
-        for id in ids { authorizations.cancel(id, into: &effects) }
-        authorizations.gather(configuration, into: &effects)
+        let count = authorizations.jobs.count
+        let actions = connection.session?.authorizations.cancel(ids, configuration) ?? []
+        statistics.authorizations.cancelled += count - authorizations.jobs.count
+        perform(actions, now: now, into: &effects)
     }
 
     // MARK: Channels
@@ -123,7 +159,7 @@ extension ClientStateMachine {
             } else if let user = signIn.user {
                 subscription.roster?.myID = user.id
             } else {
-                guard signIn.isUnderWay || signIn.phase == .waiting else {
+                guard signIn.isUnderWay else {
                     throw SubscriptionError(
                         .invalidAuthorization,
                         channelName: name,

@@ -38,7 +38,6 @@ package struct ClientEventQueue: Hashable, Sendable {
     private var returned: [ChannelID: Int] = [:]
     /// When the newest were sent on this connection, and on which channel; as many as the limit looks at.
     private var sent: [Sent] = []
-    package var timer: TimerID?
 
     package init() {}
 

@@ -55,13 +55,13 @@ extension ClientStateMachine {
 
     /// Sends a message that belongs to no channel, and that the machine knows nothing of.
     package mutating func sendMessage(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        guard let session = connection.session else {
+        guard let attempt = connection.establishedAttempt else {
             let message = "the message \(envelope.event) was not sent: there is no connection"
             unsentMessage()
             return effects.append(.report(PusherClientError(.notConnected, message)))
         }
-        ownMessageSentAt = now
-        effects.append(.sendMessage(session.attempt, envelope))
+        session?.ownMessageSentAt = now
+        effects.append(.sendMessage(attempt, envelope))
     }
 
     /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody
@@ -96,7 +96,7 @@ extension ClientStateMachine {
         }
         clientEvents.takeBack(item)
         // The news may be older than the next subscription.
-        if subscription.isSubscribed, connection.session?.attempt != attempt,
+        if subscription.isSubscribed, connection.establishedAttempt != attempt,
             clientEvents.channelSubscribed(item.channel)
         {
             sendClientEvents(now: now, into: &effects)
@@ -150,22 +150,15 @@ extension ClientStateMachine {
 
     /// Sends what may go out now.
     mutating func sendClientEvents(now: Instant, into effects: inout [Effect]) {
-        guard let session = connection.session else { return }
+        guard let attempt = connection.establishedAttempt else { return }
         let (items, wait) = clientEvents.next(limit: configuration.clientEventsPerSecond, now: now)
-        for item in items { effects.append(.sendClientEvent(session.attempt, item)) }
-        if let wait, clientEvents.timer == nil {
-            let timer = TimerID(.clientEvents, nextSerial())
-            clientEvents.timer = timer
-            effects.append(.schedule(timer, after: wait))
-        }
+        for item in items { effects.append(.sendClientEvent(attempt, item)) }
+        if let wait, !timers.isRunning(.clientEvents) { timers.set(.clientEvents, after: wait, into: &effects) }
     }
 
     /// Events that somebody waits for are given up; the others go out when their channel is subscribed again.
     mutating func loseClientEvents(into effects: inout [Effect]) {
-        if let timer = clientEvents.timer {
-            effects.append(.cancel(timer))
-            clientEvents.timer = nil
-        }
+        timers.cancel(.clientEvents, into: &effects)
         failClientEvents(clientEvents.connectionLost(), .notSubscribed, "the connection was lost", into: &effects)
     }
 

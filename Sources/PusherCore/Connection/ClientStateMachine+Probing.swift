@@ -10,13 +10,11 @@ extension ClientStateMachine {
         switch connection.state {
         case .asking, .waiting:
             connect(now: now, into: &effects)
-        case .connected(let session):
-            liveness.probe(timeout: timeout, now: now, into: &effects)
+        case .connected:
             // Whoever asks knows of something that the connection may not have survived.
             let patience = min(timeout, configuration.timeouts.pong)
-            keepAlive.expectLoss(until: now + patience + LivenessStateMachine.lateness)
-            pinged(now: now)
-            effects.append(.send(session.attempt, .ping))
+            session?.silence.expectLoss(until: now + patience + LivenessStateMachine.lateness)
+            perform(session?.liveness.probe(timeout: timeout, now: now), now: now, into: &effects)
         case .initialized, .connecting, .disconnecting, .disconnected, .refused:
             break
         }
@@ -25,10 +23,7 @@ extension ClientStateMachine {
     /// Gives up what stands, or is being tried, and connects.
     package mutating func reconnectNow(now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return }
-        if connection.letGo(configuration, now: now, into: &effects) {
-            connectionEnded(now: now, into: &effects)
-        }
-        connect(now: now, into: &effects)
+        perform(connection.reconnectNow(configuration, now: now), now: now, into: &effects)
     }
 
     /// Connects to another server from now on: at once where a connection is wanted.
@@ -37,7 +32,7 @@ extension ClientStateMachine {
             keepAlive.forget()
         }
         configuration.endpoint = .success(request)
-        connection.forgetServer(into: &effects)
+        perform(connection.forgetServer(), now: now, into: &effects)
         if connection.isWanted { reconnectNow(now: now, into: &effects) }
         connection.countAttempts(from: 0)
         pace = SubscriptionPace()

@@ -2,17 +2,6 @@ package import PusherProtocol
 
 /// What happens when an attempt fails or a connection ends (protocol clauses 6.1 and 7.3).
 extension ConnectionStateMachine {
-    /// The code of a `pusher:error`.
-    package struct ReportedCode: Hashable, Sendable {
-        package var code: Int
-        package var time: Instant
-
-        /// Whether it told of a close: it comes right before that. What came long ago was about something else.
-        func announced(_ close: CloseCode?, now: Instant) -> Bool {
-            close?.rawValue == code && now - time < .seconds(5)
-        }
-    }
-
     /// The end of the current attempt, or of the connection it became.
     struct Loss {
         var error: PusherClientError
@@ -25,7 +14,7 @@ extension ConnectionStateMachine {
         var reaction: CloseCode.Reaction { closeCode?.reaction ?? .backOff }
     }
 
-    /// The socket ended by itself. True where that was news.
+    /// The socket ended by itself.
     ///
     /// - Parameter wasSuspended: Whether it had been silent for longer than it can be while timers run.
     package mutating func closed(
@@ -33,111 +22,79 @@ extension ConnectionStateMachine {
         _ closure: TransportClosure,
         wasSuspended: Bool = false,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Bool {
-        guard currentAttempt == id else { return false }
-        if case .disconnecting(_, let timer) = state {
-            effects.append(.cancel(timer))
-            enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
-            return true
-        }
+        now: Instant
+    ) -> [Action] {
+        guard currentAttempt == id else { return [] }
+        if case .disconnecting = state { return [.cancelTimer(.closing)] + enter(.disconnected(nil)) }
         let isReported = session?.reportedCode?.announced(closure.code, now: now) == true
         let error = closure.error ?? .closed(closure)
-        if !isReported { effects.append(.report(error)) }
         let reason = PusherStatistics.LossReason(error, closeCode: closure.code, wasSuspended: wasSuspended)
         let loss = Loss(error: error, closeCode: closure.code, reason: reason)
-        lose(loss, configuration, now: now, into: &effects)
-        return true
+        return (isReported ? [] : [.report(error)]) + lose(loss, configuration, now: now)
     }
 
-    /// The client itself gives the current attempt or connection up: it is silent, or sends what it must not.
-    package mutating func abandon(
+    /// The client itself drops the current attempt or connection: it is silent, or sends what it must not.
+    package mutating func drop(
         _ id: AttemptID,
         _ error: PusherClientError,
         closeCode: CloseCode? = nil,
         wasSuspended: Bool = false,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Bool {
-        guard currentAttempt == id else { return false }
-        effects.append(.abort(id))
-        effects.append(.report(error))
+        now: Instant
+    ) -> [Action] {
+        guard currentAttempt == id else { return [] }
         let reason = PusherStatistics.LossReason(error, closeCode: closeCode, wasSuspended: wasSuspended)
-        lose(
-            Loss(error: error, closeCode: closeCode, reason: reason),
-            configuration,
-            now: now,
-            into: &effects
-        )
-        return true
+        let loss = Loss(error: error, closeCode: closeCode, reason: reason)
+        return [.abort(id), .report(error)] + lose(loss, configuration, now: now)
     }
 
-    /// True where the connection, or the attempt, is over by it.
     package mutating func timerFired(
-        _ id: TimerID,
+        _ purpose: TimerID.Purpose,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Bool {
+        now: Instant
+    ) -> [Action] {
         switch state {
-        case .connecting(let attempt) where attempt.timer == id:
+        case .connecting(let attempt) where purpose == .attempt:
             let seconds = configuration.timeouts.connectionAttempt
             let stage =
                 attempt.isOpen
                 ? "the WebSocket is open, but the server sent no greeting" : "the WebSocket was not opened"
             let place = (try? target(configuration).get()).map { " to '\($0.host)', port \($0.port)," } ?? ""
             let error = PusherClientError(.connectionTimedOut, "no connection\(place) within \(seconds): \(stage)")
-            return abandon(attempt.id, error, configuration, now: now, into: &effects)
-        case .waiting(id, _, _):
-            retry(configuration, now: now, into: &effects)
-        case .disconnecting(let attempt, id):
-            effects.append(.abort(attempt))
-            enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
-            return true
+            return drop(attempt.id, error, configuration, now: now)
+        case .waiting where purpose == .retry:
+            return retry(configuration, now: now)
+        case .disconnecting(let attempt) where purpose == .closing:
+            return [.abort(attempt)] + enter(.disconnected(nil))
         case .connecting, .asking, .waiting:
-            guard var outage, outage.timer == id, !outage.isUnavailable else { return false }
-            outage.isUnavailable = true
-            self.outage = outage
+            outage?.isUnavailable = true
             // While the client waits, that and until when is the better news.
-            if case .connecting = state { publish(.unavailable(reason: outage.lastFailure), into: &effects) }
+            if case .connecting = state { return announce(status) }
         case .initialized, .connected, .disconnecting, .disconnected, .refused:
             break
         }
-        return false
+        return []
     }
 
-    /// The policy's answer: the time to wait, or nil to give up.
+    /// The policy's answer: the time to wait, or `nil` to stop.
     package mutating func retryDecided(
         _ question: RetryQuestionID,
         delay: Duration?,
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
-        guard case .asking(question, let retry) = state else { return }
-        guard var delay else {
-            return giveUp("the retry policy gave up", after: retry.reason, into: &effects)
-        }
+        now: Instant
+    ) -> [Action] {
+        guard case .asking(question, let retry, _) = state else { return [] }
+        guard var delay else { return stop("the retry policy gave up", after: retry.reason) }
         if let longest = configuration.maximumRetryDelay { delay = min(delay, longest) }
         delay = min(max(delay, retry.minimumDelay, .zero), Self.longestDelay)
-        let timer = nextTimer(.retry)
-        let until = now + delay
-        enter(
-            .waiting(timer: timer, until: until, retry),
-            status: .waiting(until: until, attempt: retryCount + 1, reason: retry.reason),
-            into: &effects
-        )
-        effects.append(.schedule(timer, after: delay))
+        return enter(.waiting(until: now + delay, retry)) + [.setTimer(.retry, after: delay)]
     }
 
-    /// The event loop's timers stand still while the computer is suspended: a wait that is over by the clock ends at
-    /// the next sign of life.
-    package mutating func catchUp(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
-        guard case .waiting(let timer, let until, _) = state, until <= now else { return }
-        effects.append(.cancel(timer))
-        retry(configuration, now: now, into: &effects)
+    /// The event loop's timers stand still while the computer is suspended: a wait that is over by the clock ends at the
+    /// next sign of life.
+    package mutating func catchUp(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
+        guard case .waiting(let until, _) = state, until <= now else { return [] }
+        return [.cancelTimer(.retry)] + retry(configuration, now: now)
     }
 
     /// So long that nobody waits for it, and short enough to be counted in nanoseconds.
@@ -145,101 +102,79 @@ extension ConnectionStateMachine {
 
     // MARK: What follows a loss
 
-    private mutating func lose(
-        _ loss: Loss,
-        _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
+    private mutating func lose(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         var loss = loss
-        let error = loss.error
         countLoss(loss.reason, now: now)
-        switch state {
-        case .connecting(let attempt):
-            effects.append(.cancel(attempt.timer))
-        case .connected(let session):
-            let lifetime = now - session.since
-            loss.lifetime = lifetime
-            if lifetime >= configuration.timeouts.backOffReset { resetRetryCount() }
-        case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused:
-            break
-        }
+        guard let session else { return [.cancelTimer(.attempt)] + follow(loss, configuration, now: now) }
+        let lifetime = now - session.since
+        loss.lifetime = lifetime
+        if lifetime >= configuration.timeouts.backOffReset { resetRetryCount() }
+        return follow(loss, configuration, now: now) + [.end(session)]
+    }
 
+    private mutating func follow(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
+        let error = loss.error
         if let reason = refusal(of: loss, configuration) {
-            endOutage(into: &effects)
             statistics.refused += 1
-            enter(.refused(reason), status: .refused(reason), into: &effects)
-            return
+            return endOutage() + enter(.refused(reason))
         }
         guard configuration.autoReconnect else {
-            endOutage(into: &effects)
             statistics.givenUp += 1
-            enter(.disconnected(error), status: .disconnected(reason: error), into: &effects)
-            return
+            return endOutage() + enter(.disconnected(error))
         }
         if let limit = configuration.maximumRetries, reconnectAttempts >= limit {
             let tried = limit > 0 ? "\(limit) attempts to reconnect did not succeed" : "no attempt is allowed"
-            return giveUp(tried, after: error, into: &effects)
+            return stop(tried, after: error)
         }
-
-        if outage == nil { beginOutage(configuration, now: now, into: &effects) }
+        var actions: [Action] = []
+        if outage == nil { actions = beginOutage(configuration, now: now) }
         outage?.lastFailure = error
-        if outage?.isAnnounced == false {
-            outage?.isAnnounced = true
-            announce(.disconnected, into: &effects)
-            announce(.reconnecting, into: &effects)
-        }
-        reconnect(after: loss, configuration, now: now, into: &effects)
+        let isNews = outage?.isAnnounced == false
+        outage?.isAnnounced = true
+        return actions
+            + reconnect(after: loss, announcing: isNews ? [.disconnected, .reconnecting] : [], configuration, now: now)
     }
 
     private mutating func reconnect(
         after loss: Loss,
+        announcing states: [ConnectionState],
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
-        var minimumDelay = Duration.zero
+        now: Instant
+    ) -> [Action] {
+        var retry = Retry(attempt: retryCount + 1, reason: loss.error, minimumDelay: .zero)
         switch loss.reaction {
         case .switchToTLS:
             mustUseTLS = true
-            return retryAtOnce(after: loss, configuration, now: now, into: &effects)
+            return retryAtOnce(retry, announcing: states, configuration, now: now)
         case .reconnectImmediately:
             // A server that takes clients in only to send them away again must not be met by a hot loop.
             if let lifetime = loss.lifetime, lifetime >= .seconds(1) {
-                return retryAtOnce(after: loss, configuration, now: now, into: &effects)
+                return retryAtOnce(retry, announcing: states, configuration, now: now)
             }
         case .backOffAtLeastOneSecond:
-            minimumDelay = .seconds(1)
+            retry.minimumDelay = .seconds(1)
         case .backOff, .stop:
             break
         }
-        let question = nextQuestion()
-        // Until the policy has answered there is no time to give: "until now" is the truth.
-        status = .waiting(until: now, attempt: retryCount + 1, reason: loss.error)
-        enter(
-            .asking(question, Retry(reason: loss.error, minimumDelay: minimumDelay)),
-            status: nil,
-            into: &effects
-        )
-        let context = RetryQuestion(
+        let id = nextQuestion()
+        let question = RetryQuestion(
             retryCount: retryCount,
             elapsed: now - (outage?.since ?? now),
             reason: loss.error,
             closeCode: loss.closeCode?.rawValue,
-            minimumDelay: minimumDelay
+            minimumDelay: retry.minimumDelay
         )
-        effects.append(.askRetryPolicy(question, context))
+        return enter(.asking(id, retry, since: now), announcing: states) + [.askRetryPolicy(id, question)]
     }
 
     /// The wait is over as soon as it has begun: whoever follows the statuses learns the reason of every attempt.
     private mutating func retryAtOnce(
-        after loss: Loss,
+        _ retry: Retry,
+        announcing states: [ConnectionState],
         _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
-        publish(.waiting(until: now, attempt: retryCount + 1, reason: loss.error), into: &effects)
-        retry(configuration, now: now, into: &effects)
+        now: Instant
+    ) -> [Action] {
+        enter(.waiting(until: now, retry), announcing: states) + self.retry(configuration, now: now)
     }
 
     /// Why trying again would be of no use; nil where it may be.
@@ -267,21 +202,15 @@ extension ConnectionStateMachine {
         }
     }
 
-    private mutating func giveUp(
-        _ message: String,
-        after reason: PusherClientError,
-        into effects: inout [Effect]
-    ) {
+    private mutating func stop(_ message: String, after reason: PusherClientError) -> [Action] {
         let error = PusherClientError(
             .retriesExhausted,
             "\(message); the last failure: \(reason.message)",
             serverCode: reason.serverCode,
             cause: reason
         )
-        effects.append(.report(error))
-        endOutage(into: &effects)
         statistics.givenUp += 1
-        enter(.disconnected(error), status: .disconnected(reason: error), into: &effects)
+        return [.report(error)] + endOutage() + enter(.disconnected(error))
     }
 }
 

@@ -5,77 +5,70 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     package enum State: Hashable, Sendable {
         case initialized
         case connecting(Attempt)
-        case connected(Session)
+        case connected(Box<Session>)
         /// The retry policy is being asked.
-        case asking(RetryQuestionID, Retry)
-        case waiting(timer: TimerID, until: Instant, Retry)
-        case disconnecting(AttemptID, timer: TimerID)
+        case asking(RetryQuestionID, Retry, since: Instant)
+        case waiting(until: Instant, Retry)
+        case disconnecting(AttemptID)
         case disconnected(PusherClientError?)
         case refused(PusherClientError)
     }
 
     package struct Attempt: Hashable, Sendable {
         package var id: AttemptID
-        package var timer: TimerID
         package var isOpen = false
-        /// The handshake, where its message came before the news that the socket is open.
+        /// The handshake, if its message came before the news that the socket is open.
         package var handshake: Handshake?
     }
 
-    package struct Session: Hashable, Sendable {
-        package var attempt: AttemptID
-        package var socketID: String
-        package var since: Instant
-        /// The last `pusher:error`: a close that it has told of is not reported a second time.
-        package var reportedCode: ReportedCode?
-    }
-
     package struct Retry: Hashable, Sendable {
+        /// The number of the attempt that follows.
+        package var attempt: Int
         package var reason: PusherClientError
         package var minimumDelay: Duration
-    }
-
-    /// What `pusher:connection_established` said.
-    package struct Handshake: Hashable, Sendable {
-        package var socketID: String
-        package var activityTimeout: Duration?
     }
 
     /// The time without a connection, from the first try or from the loss.
     struct Outage: Hashable, Sendable {
         var since: Instant
-        var timer: TimerID
         /// True once the delegate was told of the loss: it is told once, however many attempts fail.
         var isAnnounced = false
         var isUnavailable = false
         var lastFailure: PusherClientError?
     }
 
-    package internal(set) var state: State = .initialized {
-        didSet {
-            currentAttempt = Self.currentAttempt(in: state)
-            if case .connected = state { isConnected = true } else { isConnected = false }
-        }
+    /// What the client has to do, in this order.
+    package enum Action: Hashable, Sendable {
+        case open(AttemptID, TransportRequest)
+        /// Start the closing handshake.
+        case close(AttemptID)
+        /// End the socket at once.
+        case abort(AttemptID)
+        case setTimer(TimerID.Purpose, after: Duration)
+        case cancelTimer(TimerID.Purpose)
+        case askRetryPolicy(RetryQuestionID, RetryQuestion)
+        case announceState(from: ConnectionState, to: ConnectionState)
+        case announceStatus(Status)
+        case report(PusherClientError)
+        /// There is a session now.
+        case begin
+        /// There is no session any more. This is the one that ended: cancel what is under way for it.
+        case end(Session)
     }
-    /// The attempt whose events count. Asked for each frame, and so not worked out each time: a state takes long to
-    /// copy.
-    package private(set) var currentAttempt: AttemptID?
-    /// Whether there is a ``session``.
-    package private(set) var isConnected = false
+
+    package internal(set) var state: State = .initialized
     /// Attempts since the connection last held, but for the first: what the retry policy goes by.
     package private(set) var retryCount = 0
     /// Attempts to reconnect since the client was last connected: what the limit goes by.
     package private(set) var reconnectAttempts = 0
-    package internal(set) var status: Status = .initialized
     /// True once the server has said that it takes nothing but TLS.
     var mustUseTLS = false
     var outage: Outage?
     package internal(set) var statistics = PusherStatistics.Connections()
-    /// When the connection was lost that is being made again.
+    /// When the connection was lost that the client is getting back.
     var lostAt: Instant?
     /// How long there was no connection before the one that stands, or stood last: since the loss, or the first try.
     package internal(set) var lastOutage: Duration?
-    private var announcedState: ConnectionState = .disconnected
     /// Not always ``status``, which is ahead of it while the retry policy is being asked.
     private var announcedStatus: Status = .initialized
     private var serial: UInt64 = 0
@@ -95,21 +88,63 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    private static func currentAttempt(in state: State) -> AttemptID? {
+    package var status: Status {
+        switch state {
+        case .initialized: .initialized
+        case .connecting: outage?.isUnavailable == true ? .unavailable(reason: outage?.lastFailure) : .connecting
+        case .connected(let session): .connected(socketID: session.value.socketID)
+        // Until the policy has answered there is no time to give: "until now" is the truth.
+        case .asking(_, let retry, let now): .waiting(until: now, attempt: retry.attempt, reason: retry.reason)
+        case .waiting(let until, let retry): .waiting(until: until, attempt: retry.attempt, reason: retry.reason)
+        case .disconnecting: .disconnecting
+        case .disconnected(let error): .disconnected(reason: error)
+        case .refused(let error): .refused(error)
+        }
+    }
+
+    /// The attempt whose events count.
+    package var currentAttempt: AttemptID? {
         switch state {
         case .connecting(let attempt): attempt.id
-        case .connected(let session): session.attempt
-        case .disconnecting(let attempt, _): attempt
+        case .connected(let session): session.value.attempt
+        case .disconnecting(let attempt): attempt
         case .initialized, .asking, .waiting, .disconnected, .refused: nil
         }
     }
 
-    package var session: Session? {
-        guard case .connected(let session) = state else { return nil }
-        return session
+    package var isConnected: Bool {
+        if case .connected = state { true } else { false }
     }
 
-    /// Why there is no connection and none is being tried; nil where that is not so, or is the application's own wish.
+    /// The attempt whose connection stands.
+    package var establishedAttempt: AttemptID? {
+        if case .connected(let session) = state { session.value.attempt } else { nil }
+    }
+
+    package var socketID: String? {
+        if case .connected(let session) = state { session.value.socketID } else { nil }
+    }
+
+    /// What belongs to the connection that stands. It changes in place; it begins and ends with the state only.
+    package internal(set) var session: Session? {
+        get {
+            guard case .connected(let session) = state else { return nil }
+            return session.value
+        }
+        _modify {
+            guard case .connected(var box) = state else {
+                var nothing: Session?
+                yield &nothing
+                return
+            }
+            // The box has one holder while it changes, or it would be copied.
+            state = .initialized
+            defer { state = .connected(box) }
+            yield &box.optional
+        }
+    }
+
+    /// Why there is no connection and none is being tried; `nil` if that is not so, or is what the app wants.
     package var failure: PusherClientError? {
         switch state {
         case .disconnected(let error): error
@@ -118,181 +153,157 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Whether the application has asked for a connection, and not for its end: also where there is none, and none is
-    /// tried any more.
+    /// Whether the app has asked for a connection, and not for its end: also if there is none, and none is tried any more.
     package private(set) var isWanted = false
 
     // MARK: Calls
 
-    package mutating func connect(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+    package mutating func connect(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
+        var actions: [Action] = []
         switch state {
         case .connecting, .connected:
-            return
+            return []
         case .initialized, .disconnected, .refused:
             countAttempts(from: 0)
         case .asking:
             countAttempt()
-        case .waiting(let timer, _, _):
+        case .waiting:
             countAttempt()
-            effects.append(.cancel(timer))
-        case .disconnecting(let attempt, let timer):
+            actions = [.cancelTimer(.retry)]
+        case .disconnecting(let attempt):
             countAttempts(from: 0)
-            effects.append(.cancel(timer))
-            effects.append(.abort(attempt))
-            enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
+            actions = [.cancelTimer(.closing), .abort(attempt)]
+            actions += enter(.disconnected(nil))
         }
-        open(configuration, now: now, into: &effects)
+        return actions + open(configuration, now: now)
     }
 
-    package mutating func disconnect(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+    package mutating func disconnect(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         isWanted = false
         countEnd(now: now)
+        var actions: [Action] = []
         switch state {
         case .disconnecting, .disconnected, .refused:
-            return
-        case .initialized:
+            return []
+        case .initialized, .asking:
             break
         case .connecting(let attempt):
-            effects.append(.cancel(attempt.timer))
-            effects.append(.abort(attempt.id))
-        case .asking:
-            break
-        case .waiting(let timer, _, _):
-            effects.append(.cancel(timer))
+            actions = [.cancelTimer(.attempt), .abort(attempt.id)]
+        case .waiting:
+            actions = [.cancelTimer(.retry)]
         case .connected(let session):
-            let timer = nextTimer(.closing)
-            effects.append(.close(session.attempt, .normalClosure))
-            effects.append(.schedule(timer, after: configuration.timeouts.closing))
-            enter(.disconnecting(session.attempt, timer: timer), status: .disconnecting, into: &effects)
-            return
+            let attempt = session.value.attempt
+            actions = [.close(attempt), .setTimer(.closing, after: configuration.timeouts.closing)]
+            actions += enter(.disconnecting(attempt))
+            return actions + [.end(session.value)]
         }
-        endOutage(into: &effects)
-        enter(.disconnected(nil), status: .disconnected(reason: nil), into: &effects)
+        actions += endOutage()
+        return actions + enter(.disconnected(nil))
     }
 
-    /// Gives up the connection that stands, or the attempt that is under way, because another one is wanted at once.
-    /// True where the connection stood. Its socket is likely to be dead: no answer to a close frame is waited for.
-    package mutating func letGo(
-        _ configuration: CoreConfiguration,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Bool {
+    /// Drops the connection, or the attempt that is under way, and connects: another one is wanted at once. The socket is
+    /// likely to be dead, so no answer to a close frame is awaited.
+    package mutating func reconnectNow(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         switch state {
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused:
-            return false
+            return connect(configuration, now: now)
         case .connecting(let attempt):
             countEnd(now: now)
-            effects.append(.cancel(attempt.timer))
-            effects.append(.abort(attempt.id))
-            open(configuration, now: now, into: &effects)
-            return false
+            return [.cancelTimer(.attempt), .abort(attempt.id)] + open(configuration, now: now)
         case .connected(let session):
             countLoss(.replaced, now: now)
-            effects.append(.abort(session.attempt))
             countAttempts(from: 0)
-            announce(.reconnecting, into: &effects)
-            open(configuration, now: now, into: &effects)
-            return true
+            var actions: [Action] = [.abort(session.value.attempt)]
+            actions += open(configuration, announcing: [.reconnecting], now: now)
+            return actions + [.end(session.value)]
         }
     }
 
     // MARK: The socket
 
-    /// True where the client is connected now: socket and handshake came, in either order.
-    package mutating func opened(_ id: AttemptID, now: Instant, into effects: inout [Effect]) -> Handshake? {
-        guard case .connecting(var attempt) = state, attempt.id == id else { return nil }
+    package mutating func opened(_ id: AttemptID, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
+        guard case .connecting(var attempt) = state, attempt.id == id else { return [] }
         attempt.isOpen = true
-        state = .connecting(attempt)
-        return establish(now: now, into: &effects)
+        return establish(attempt, configuration, now: now)
     }
 
     package mutating func received(
         _ handshake: Handshake,
         on id: AttemptID,
-        now: Instant,
-        into effects: inout [Effect]
-    ) -> Handshake? {
-        guard case .connecting(var attempt) = state, attempt.id == id, attempt.handshake == nil else { return nil }
+        _ configuration: CoreConfiguration,
+        now: Instant
+    ) -> [Action] {
+        guard case .connecting(var attempt) = state, attempt.id == id, attempt.handshake == nil else { return [] }
         attempt.handshake = handshake
+        return establish(attempt, configuration, now: now)
+    }
+
+    /// The client is connected when socket and handshake have come, in either order.
+    private mutating func establish(
+        _ attempt: Attempt,
+        _ configuration: CoreConfiguration,
+        now: Instant
+    ) -> [Action] {
         state = .connecting(attempt)
-        return establish(now: now, into: &effects)
-    }
-
-    private mutating func establish(now: Instant, into effects: inout [Effect]) -> Handshake? {
-        guard case .connecting(let attempt) = state, attempt.isOpen, let handshake = attempt.handshake else {
-            return nil
-        }
-        effects.append(.cancel(attempt.timer))
+        guard attempt.isOpen, let handshake = attempt.handshake else { return [] }
         countEstablished(now: now)
-        endOutage(into: &effects)
+        var actions: [Action] = [.cancelTimer(.attempt)]
+        actions += endOutage()
         reconnectAttempts = 0
-        enter(
-            .connected(Session(attempt: attempt.id, socketID: handshake.socketID, since: now)),
-            status: .connected(socketID: handshake.socketID),
-            into: &effects
-        )
-        return handshake
-    }
-
-    /// A `pusher:error` with this code was reported on the connection that stands.
-    package mutating func noteReported(code: Int?, now: Instant) {
-        guard case .connected(var session) = state else { return }
-        session.reportedCode = code.map { ReportedCode(code: $0, time: now) }
-        state = .connected(session)
+        actions += enter(.connected(Box(Session(attempt.id, handshake, configuration, now: now))))
+        return actions + [.begin]
     }
 
     // MARK: Attempts
 
     /// Starts an attempt.
-    mutating func open(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+    ///
+    /// - Parameter states: What the delegate is told first.
+    mutating func open(
+        _ configuration: CoreConfiguration,
+        announcing states: [ConnectionState] = [],
+        now: Instant
+    ) -> [Action] {
         isWanted = true
         let request: TransportRequest
         switch target(configuration) {
         case .success(let target):
             request = target
         case .failure(let error):
-            effects.append(.report(error))
-            endOutage(into: &effects)
             statistics.refused += 1
-            enter(.refused(error), status: .refused(error), into: &effects)
-            return
+            return [.report(error)] + endOutage() + enter(.refused(error), announcing: states)
         }
-        if outage == nil { beginOutage(configuration, now: now, into: &effects) }
+        var actions: [Action] = []
+        if outage == nil { actions += beginOutage(configuration, now: now) }
         serial += 1
-        let attempt = Attempt(id: AttemptID(rawValue: serial), timer: nextTimer(.attempt))
-        let isUnavailable = outage?.isUnavailable == true
-        enter(
-            .connecting(attempt),
-            status: isUnavailable ? .unavailable(reason: outage?.lastFailure) : .connecting,
-            into: &effects
-        )
-        effects.append(.schedule(attempt.timer, after: configuration.timeouts.connectionAttempt))
-        effects.append(.open(attempt.id, request))
+        let id = AttemptID(rawValue: serial)
+        actions += enter(.connecting(Attempt(id: id)), announcing: states)
+        actions += [.setTimer(.attempt, after: configuration.timeouts.connectionAttempt), .open(id, request)]
         statistics.attempts += 1
+        return actions
     }
 
-    mutating func beginOutage(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
-        let timer = nextTimer(.unavailable)
-        outage = Outage(since: now, timer: timer)
-        effects.append(.schedule(timer, after: configuration.timeouts.unavailable))
+    mutating func beginOutage(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
+        outage = Outage(since: now)
+        return [.setTimer(.unavailable, after: configuration.timeouts.unavailable)]
     }
 
-    mutating func endOutage(into effects: inout [Effect]) {
-        if let outage, !outage.isUnavailable { effects.append(.cancel(outage.timer)) }
+    mutating func endOutage() -> [Action] {
         outage = nil
+        return [.cancelTimer(.unavailable)]
     }
 
     /// Starts the next attempt of an outage.
-    mutating func retry(_ configuration: CoreConfiguration, now: Instant, into effects: inout [Effect]) {
+    mutating func retry(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         countAttempt()
-        open(configuration, now: now, into: &effects)
+        return open(configuration, now: now)
     }
 
     /// Nothing that was learned of one server holds for another: neither that it wants TLS nor how long it has been
     /// away.
-    package mutating func forgetServer(into effects: inout [Effect]) {
+    package mutating func forgetServer() -> [Action] {
         mustUseTLS = false
-        endOutage(into: &effects)
+        return endOutage()
     }
 
     mutating func resetRetryCount() { retryCount = 0 }
@@ -309,39 +320,34 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         reconnectAttempts = retryCount
     }
 
-    // MARK: Publishing
-
-    mutating func enter(_ state: State, status: Status?, into effects: inout [Effect]) {
-        self.state = state
-        switch state {
-        // Nobody tries to make it again; when the application does, that is a beginning.
-        case .initialized, .disconnecting, .disconnected, .refused: lostAt = nil
-        case .connecting, .connected, .asking, .waiting: break
-        }
-        announce(connectionState, into: &effects)
-        if let status { publish(status, into: &effects) }
-    }
-
-    mutating func announce(_ state: ConnectionState, into effects: inout [Effect]) {
-        guard announcedState != state else { return }
-        effects.append(.stateChanged(from: announcedState, to: state))
-        announcedState = state
-    }
-
-    mutating func publish(_ status: Status, into effects: inout [Effect]) {
-        self.status = status
-        guard announcedStatus != status else { return }
-        announcedStatus = status
-        effects.append(.statusChanged(status))
-    }
-
-    mutating func nextTimer(_ purpose: TimerID.Purpose) -> TimerID {
-        serial += 1
-        return TimerID(purpose, serial)
-    }
-
     mutating func nextQuestion() -> RetryQuestionID {
         serial += 1
-        return RetryQuestionID(.connection, serial)
+        return .connection(serial)
+    }
+
+    // MARK: Announcing
+
+    /// - Parameter states: What the delegate is told on the way.
+    mutating func enter(_ state: State, announcing states: [ConnectionState] = []) -> [Action] {
+        var actions: [Action] = []
+        var last = connectionState
+        self.state = state
+        for next in states + [connectionState] where next != last {
+            actions.append(.announceState(from: last, to: next))
+            last = next
+        }
+        switch state {
+        // Nobody gets the connection back; when the app connects, that is a beginning.
+        case .initialized, .disconnecting, .disconnected, .refused: lostAt = nil
+        case .connecting, .connected, .waiting: break
+        case .asking: return actions
+        }
+        return actions + announce(status)
+    }
+
+    mutating func announce(_ status: Status) -> [Action] {
+        guard announcedStatus != status else { return [] }
+        announcedStatus = status
+        return [.announceStatus(status)]
     }
 }

@@ -7,8 +7,9 @@
 /// A loss may be chance, so the client stops these pings when the server has answered a number of them. If that costs a
 /// connection, the next attempt to do without them takes ten times as many.
 ///
-/// This value belongs to the endpoint, and outlives connections. It does not know of WebSocket's own pongs, which the
-/// transport sends by itself: with these the client is less silent than it believes, and pings more often than it has to.
+/// This value belongs to the endpoint, and outlives connections; ``SilenceWatch`` is its part of each. It does not know of
+/// WebSocket's own pongs, which the transport sends by itself: with these the client is less silent than it believes, and
+/// pings more often than it has to.
 package struct KeepAlive: Hashable, Sendable {
     /// How long the client may be silent before it pings; nil if it goes by the activity timeout only.
     package private(set) var interval: Duration?
@@ -18,22 +19,6 @@ package struct KeepAlive: Hashable, Sendable {
     /// How many pings the server has to answer before the client does without them.
     private var patience = Self.patience.lowerBound
     private var answeredCount = 0
-    private var watch: Watch?
-    private var serial: UInt64 = 0
-
-    /// What is known of the connection that stands.
-    private struct Watch: Hashable, Sendable {
-        let activityTimeout: Duration
-        var timer: TimerID?
-        var lastSent: Instant
-        /// The longest silence that ended with a message which the server may not have got.
-        var unproven = Duration.zero
-        /// The longest silence that the connection has survived.
-        var survived = Duration.zero
-        var isPongAwaited = false
-        /// Until then a loss has another reason.
-        var explainedUntil = Instant()
-    }
 
     /// Each ping may wake the radio of a phone.
     private static let shortestInterval = Duration.seconds(1)
@@ -45,86 +30,25 @@ package struct KeepAlive: Hashable, Sendable {
 
     package init() {}
 
-    // MARK: A connection
-
-    mutating func start(activityTimeout: Duration, now: Instant, into effects: inout [Effect]) {
-        watch = Watch(activityTimeout: activityTimeout, lastSent: now)
-        if let interval { schedule(after: interval, into: &effects) }
-    }
-
-    mutating func stop(into effects: inout [Effect]) {
-        if let timer = watch?.timer { effects.append(.cancel(timer)) }
-        watch = nil
-    }
-
-    /// The client has sent something.
-    mutating func sent(now: Instant) {
-        guard let watch else { return }
-        self.watch?.unproven = max(watch.unproven, now - watch.lastSent)
-        self.watch?.lastSent = now
-    }
-
-    mutating func pinged() { watch?.isPongAwaited = true }
-
-    mutating func ponged() {
-        guard let watch, watch.isPongAwaited else { return }
-        self.watch?.isPongAwaited = false
+    /// The server has answered a ping.
+    mutating func pingAnswered() {
         answeredCount += 1
         if answeredCount >= patience { setInterval(nil) }
-        prove()
     }
 
-    /// The server takes no more messages. Returns true if it has said so of a ping: that came through, and the next ones
-    /// come less often.
-    mutating func pingRejected() -> Bool {
-        guard let watch, watch.isPongAwaited else { return false }
-        if let interval { setInterval(interval * 2 < watch.activityTimeout ? interval * 2 : nil) }
-        ponged()
-        return true
+    /// The server takes no more messages, and has said so of a ping: that came through, and the next ones come less often.
+    mutating func pingRejected(activityTimeout: Duration) {
+        if let interval { setInterval(interval * 2 < activityTimeout ? interval * 2 : nil) }
     }
 
-    /// A frame came. Between a ping and its pong it proves nothing: it may have been on its way before the connection
-    /// was cut.
-    mutating func received() {
-        if watch?.isPongAwaited == false { prove() }
-    }
-
-    /// The server has got what was sent.
-    private mutating func prove() {
-        guard let watch, watch.unproven > .zero else { return }
-        self.watch?.survived = max(watch.survived, watch.unproven)
-        self.watch?.unproven = .zero
-        if let lastSilence, watch.unproven >= lastSilence { forget() }
-    }
-
-    /// Whether a ping is due.
-    mutating func timerFired(_ id: TimerID, now: Instant, into effects: inout [Effect]) -> Bool {
-        guard let watch, watch.timer == id else { return false }
-        self.watch?.timer = nil
-        guard let interval else { return false }
-        let silence = now - watch.lastSent
-        let isDue = silence >= interval
-        schedule(after: isDue ? interval : interval - silence, into: &effects)
-        return isDue
-    }
-
-    private mutating func schedule(after delay: Duration, into effects: inout [Effect]) {
-        serial += 1
-        let timer = TimerID(.keepAlive, serial)
-        watch?.timer = timer
-        effects.append(.schedule(timer, after: delay))
-    }
-
-    // MARK: Losses
-
-    /// There is a reason why the connection may be lost.
-    mutating func expectLoss(until end: Instant) {
-        if let watch { self.watch?.explainedUntil = max(watch.explainedUntil, end) }
+    /// The connection has survived so long a silence of the client.
+    mutating func survived(_ silence: Duration) {
+        if let lastSilence, silence >= lastSilence { forget() }
     }
 
     /// The connection was lost, and nobody has said why.
-    mutating func lost(now: Instant) {
-        guard let watch, now >= watch.explainedUntil else { return }
+    mutating func lost(_ watch: SilenceWatch, activityTimeout: Duration, now: Instant) {
+        guard now >= watch.explainedUntil else { return }
         let silence = max(watch.unproven, now - watch.lastSent)
         if silence < Self.shortestInterval { return }
         // A network that fails by chance fails after any silence. Timers are late, and so a tenth more is the same.
@@ -134,7 +58,7 @@ package struct KeepAlive: Hashable, Sendable {
         // The client did without the pings, and needs them.
         if interval == nil, lastSilence != nil { patience = min(patience * 10, Self.patience.upperBound) }
         lastSilence = silence
-        let next = max(min(silence / 2, watch.activityTimeout), Self.shortestInterval)
+        let next = max(min(silence / 2, activityTimeout), Self.shortestInterval)
         setInterval(min(interval ?? next, next))
     }
 
@@ -148,5 +72,47 @@ package struct KeepAlive: Hashable, Sendable {
         setInterval(nil)
         lastSilence = nil
         patience = Self.patience.lowerBound
+    }
+}
+
+/// The silences of the client on one connection.
+struct SilenceWatch: Hashable, Sendable {
+    private(set) var lastSent: Instant
+    /// The longest silence that ended with a message which the server may not have got.
+    private(set) var unproven = Duration.zero
+    /// The longest silence that the connection has survived.
+    private(set) var survived = Duration.zero
+    private(set) var isPongAwaited = false
+    /// Until then a loss has another reason.
+    private(set) var explainedUntil = Instant()
+
+    init(since now: Instant) { lastSent = now }
+
+    /// The client has sent something.
+    mutating func sent(now: Instant) {
+        unproven = max(unproven, now - lastSent)
+        lastSent = now
+    }
+
+    mutating func pinged() { isPongAwaited = true }
+
+    /// Returns `false` if no pong was awaited.
+    mutating func ponged() -> Bool {
+        defer { isPongAwaited = false }
+        return isPongAwaited
+    }
+
+    /// There is a reason why the connection may be lost.
+    mutating func expectLoss(until end: Instant) { explainedUntil = max(explainedUntil, end) }
+
+    /// The server has got what was sent. Returns the silence that the connection has survived by that, or `nil` if none is
+    /// new.
+    ///
+    /// A frame between a ping and its pong proves nothing: it may have been on its way before the connection was cut.
+    mutating func prove() -> Duration? {
+        guard !isPongAwaited, unproven > .zero else { return nil }
+        defer { unproven = .zero }
+        survived = max(survived, unproven)
+        return unproven
     }
 }

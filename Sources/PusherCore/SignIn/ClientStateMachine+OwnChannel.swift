@@ -5,48 +5,45 @@ import PusherProtocol
 extension ClientStateMachine {
     /// Does nothing where it was asked for, and neither refused nor left unanswered.
     mutating func subscribeToOwnChannel(of user: SignedInUser, now: Instant, into effects: inout [Effect]) {
-        guard let session = connection.session else { return }
+        guard let attempt = connection.establishedAttempt else { return }
         switch signIn.ownChannels[user.channelName] {
         case .asked, .subscribed: return
         case nil, .overdue: break
         }
-        if let other = signIn.awaitedOwnChannel {
-            effects.append(.cancel(other.timer))
-            signIn.ownChannels[other.name] = .overdue
-        }
-        let timer = TimerID(.ownChannel, nextSerial())
-        signIn.ownChannels[user.channelName] = .asked(timer: timer)
+        if let other = signIn.awaitedOwnChannel { session?.signIn.ownChannels[other] = .overdue }
+        session?.signIn.ownChannels[user.channelName] = .asked
         let wait = configuration.timeouts.subscription
-        effects.append(.schedule(timer, after: wait))
-        requests.sent(.channel(user.channelName), timeout: wait, now: now)
-        effects.append(.send(session.attempt, .subscribe(channel: user.channelName, auth: "")))
+        timers.set(.ownChannel, after: wait, into: &effects)
+        session?.requests.sent(.channel(user.channelName), timeout: wait, now: now)
+        effects.append(.send(attempt, .subscribe(channel: user.channelName, auth: "")))
     }
 
     mutating func ownChannelSucceeded(_ name: String, into effects: inout [Effect]) {
         switch signIn.ownChannels[name] {
         case nil, .subscribed: return ignore()
-        case .asked(let timer): effects.append(.cancel(timer))
+        case .asked: timers.cancel(.ownChannel, into: &effects)
         case .overdue: break
         }
-        signIn.ownChannels[name] = .subscribed
+        session?.signIn.ownChannels[name] = .subscribed
         settleSignInWaiters(into: &effects)
     }
 
     /// The next call of `signIn()` asks for it again, and so does the next connection.
     mutating func ownChannelRefused(_ name: String, into effects: inout [Effect]) {
-        if case .asked(let timer)? = signIn.ownChannels.removeValue(forKey: name) { effects.append(.cancel(timer)) }
+        if signIn.ownChannels[name] == .asked { timers.cancel(.ownChannel, into: &effects) }
+        session?.signIn.ownChannels[name] = nil
         settleSignInWaiters(into: &effects)
     }
 
     /// The server did not answer in time.
-    mutating func ownChannelTimedOut(_ timer: TimerID, now: Instant, into effects: inout [Effect]) {
-        guard let awaited = signIn.awaitedOwnChannel, awaited.timer == timer else { return }
-        signIn.ownChannels[awaited.name] = .overdue
-        requests.timedOut(.channel(awaited.name), timeout: configuration.timeouts.subscription, now: now)
-        guard signIn.user?.channelName == awaited.name else { return }
+    mutating func ownChannelTimedOut(now: Instant, into effects: inout [Effect]) {
+        guard let name = signIn.awaitedOwnChannel else { return }
+        session?.signIn.ownChannels[name] = .overdue
+        connection.session?.requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
+        guard signIn.user?.channelName == name else { return }
         let error = SubscriptionError(
             .timedOut,
-            channelName: awaited.name,
+            channelName: name,
             """
             the server did not answer the subscription to the user's own channel within \
             \(configuration.timeouts.subscription): events for the user may not come; signIn() asks for it again

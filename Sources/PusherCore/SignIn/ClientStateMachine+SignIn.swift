@@ -7,13 +7,12 @@ extension ClientStateMachine {
     /// Signs the user in, now or as soon as there is a connection, and again on each connection after it.
     package mutating func signIn(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
-        switch signIn.phase {
-        case .authorizing, .signingIn: return
-        case .signedIn(let user): return subscribeToOwnChannel(of: user, now: now, into: &effects)
-        case .unwanted, .waiting, .failed: break
+        isSignInWanted = true
+        switch session?.signIn.phase {
+        case nil, .authorizing, .signingIn: break
+        case .signedIn(let user): subscribeToOwnChannel(of: user, now: now, into: &effects)
+        case .idle, .failed: beginSignIn(now: now, into: &effects)
         }
-        signIn.phase = .waiting
-        beginSignIn(now: now, into: &effects)
     }
 
     /// Signs in, and ends the wait when that has succeeded or failed: when it has succeeded, and the server has answered
@@ -21,36 +20,35 @@ extension ClientStateMachine {
     package mutating func awaitSignIn(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .failed(Self.released))) }
         signIn(now: now, into: &effects)
-        switch signIn.phase {
+        switch session?.signIn.phase {
         case .signedIn where !signIn.isAwaitingOwnChannel:
             effects.append(.resume(waiter, .done))
         case .failed(let error):
             effects.append(.resume(waiter, .failed(error)))
-        case .unwanted, .waiting, .authorizing, .signingIn, .signedIn:
+        case nil, .idle, .authorizing, .signingIn, .signedIn:
             if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
-            signIn.waiters.append(waiter)
+            signInWaiters.append(waiter)
         }
     }
 
     /// The application wants nobody signed in any more. The protocol has no message for it: the connection that stands
     /// stays as it is, and what the server says to the user on it is dropped.
     package mutating func signOut(now: Instant, into effects: inout [Effect]) {
-        guard signIn.isWanted else { return }
-        endSignInWork(into: &effects)
-        let waiters = signIn.takeWaiters()
-        signIn.signedOut()
-        let error = PusherClientError(.signInFailed, "signOut() was called")
-        for waiter in waiters { effects.append(.resume(waiter, .failed(error))) }
+        guard isSignInWanted else { return }
+        isSignInWanted = false
+        endSignInWork(now: now, into: &effects)
+        session?.signIn.signedOut()
+        endSignInWaits(.failed(PusherClientError(.signInFailed, "signOut() was called")), into: &effects)
         endWaitingForSignIn(now: now, into: &effects)
     }
 
     // MARK: Steps
 
     mutating func beginSignIn(now: Instant, into effects: inout [Effect]) {
-        guard signIn.phase == .waiting, let session = connection.session else { return }
-        let id = beginAuthorization(of: .user, socketID: session.socketID, now: now, into: &effects)
+        guard isSignInWanted, let socketID else { return }
+        let id = beginAuthorization(of: .user, socketID: socketID, now: now, into: &effects)
         // The outcome of one that fails at once is an input of its own.
-        signIn.phase = .authorizing(id)
+        session?.signIn.phase = .authorizing(id)
     }
 
     mutating func signInAuthorized(
@@ -58,7 +56,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let session = connection.session else { return }
+        guard let attempt = connection.establishedAttempt else { return }
         switch result {
         case .failure(let error):
             failSignIn(
@@ -72,14 +70,13 @@ extension ClientStateMachine {
                 let message = "the authorization of the user cannot be used: \(problem)"
                 return failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
             }
-            let timer = TimerID(.signIn, nextSerial())
-            signIn.phase = .signingIn(timer: timer)
-            signIn.askedFor = Self.userID(of: authorization)
+            session?.signIn.phase = .signingIn
+            session?.signIn.askedFor = Self.userID(of: authorization)
             let wait = configuration.timeouts.signIn
-            effects.append(.schedule(timer, after: wait))
-            requests.sent(.signIn, timeout: wait, now: now)
+            timers.set(.signIn, after: wait, into: &effects)
+            session?.requests.sent(.signIn, timeout: wait, now: now)
             let message = Envelope.signIn(auth: authorization.auth, userData: authorization.data ?? "")
-            effects.append(.send(session.attempt, message))
+            effects.append(.send(attempt, message))
         }
     }
 
@@ -99,7 +96,7 @@ extension ClientStateMachine {
     }
 
     mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        guard connection.session != nil, signIn.isWanted, signIn.user == nil else {
+        guard session != nil, isSignInWanted, signIn.user == nil else {
             ignore()
             return answered(.signIn, now: now, into: &effects)
         }
@@ -110,8 +107,8 @@ extension ClientStateMachine {
             return answered(.signIn, now: now, into: &effects)
         }
         guard signIn.isMeant(user) else { return ignore() }
-        endSignInWork(into: &effects)
-        signIn.phase = .signedIn(user)
+        endSignInWork(now: now, into: &effects)
+        session?.signIn.phase = .signedIn(user)
         statistics.signIns.succeeded += 1
         subscribeToOwnChannel(of: user, now: now, into: &effects)
         effects.append(.signedIn(user, envelope))
@@ -125,7 +122,12 @@ extension ClientStateMachine {
     /// the user before that is lost.
     mutating func settleSignInWaiters(into effects: inout [Effect]) {
         guard signIn.user != nil, !signIn.isAwaitingOwnChannel else { return }
-        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .done)) }
+        endSignInWaits(.done, into: &effects)
+    }
+
+    mutating func endSignInWaits(_ outcome: WaiterOutcome, into effects: inout [Effect]) {
+        for waiter in signInWaiters { effects.append(.resume(waiter, outcome)) }
+        signInWaiters = []
     }
 
     /// Presence channels that failed because nobody was signed in can be subscribed now.
@@ -137,11 +139,10 @@ extension ClientStateMachine {
     }
 
     /// The server did not answer in time.
-    mutating func signInTimedOut(_ timer: TimerID, now: Instant, into effects: inout [Effect]) {
-        guard case .signingIn(timer) = signIn.phase else { return }
+    mutating func signInTimedOut(now: Instant, into effects: inout [Effect]) {
         let message =
             "the server did not answer the sign-in within \(configuration.timeouts.signIn)" + words(since: .signIn)
-        requests.timedOut(.signIn, timeout: configuration.timeouts.signIn, now: now)
+        connection.session?.requests.timedOut(.signIn, timeout: configuration.timeouts.signIn, now: now)
         failSignIn(PusherClientError(.signInTimedOut, message), now: now, into: &effects)
     }
 
@@ -151,24 +152,21 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        endSignInWork(into: &effects)
-        signIn.phase = .failed(error)
+        endSignInWork(now: now, into: &effects)
+        session?.signIn.phase = .failed(error)
         statistics.signIns.failed += 1
         var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
         if let status = status ?? error.serverCode { data["status"] = .integer(status) }
         let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
         effects.append(.signInFailed(error, event))
-        for waiter in signIn.takeWaiters() { effects.append(.resume(waiter, .failed(error))) }
+        endSignInWaits(.failed(error), into: &effects)
         endWaitingForSignIn(now: now, into: &effects)
     }
 
     /// What is under way for the sign-in is not needed any more.
-    private mutating func endSignInWork(into effects: inout [Effect]) {
-        switch signIn.phase {
-        case .authorizing(let id): cancelAuthorizations([id], into: &effects)
-        case .signingIn(let timer): effects.append(.cancel(timer))
-        case .unwanted, .waiting, .signedIn, .failed: break
-        }
+    private mutating func endSignInWork(now: Instant, into effects: inout [Effect]) {
+        if case .authorizing(let id)? = session?.signIn.phase { cancelAuthorizations([id], now: now, into: &effects) }
+        timers.cancel(.signIn, into: &effects)
     }
 
     // MARK: What the server says to the user
@@ -200,7 +198,7 @@ extension ClientStateMachine {
                 isReported = true
                 continue
             }
-            let leavesOut = signIn.watched(name, ids, configuration.members)
+            let leavesOut = connection.session?.signIn.watched(name, ids, configuration.members) ?? false
             effects.append(.watchlistChanged(WatchlistEvent(name: name, userIDs: ids)))
             if leavesOut {
                 let what = "more watched users are online than are kept"

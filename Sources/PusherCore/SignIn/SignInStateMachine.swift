@@ -21,46 +21,41 @@ extension SignedInUser {
     }
 }
 
-/// The sign-in: once asked for, it is done on every connection.
+/// The sign-in on one connection.
 package struct SignInStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// Nobody has asked for it.
-        case unwanted
-        /// There is no connection.
-        case waiting
+        /// Nobody has asked for it on this connection, or the app has signed out.
+        case idle
         case authorizing(AuthorizationID)
-        case signingIn(timer: TimerID)
+        case signingIn
         case signedIn(SignedInUser)
-        /// Tried again on the next connection, or when the application asks.
+        /// Tried again on the next connection, or when the app asks.
         case failed(PusherClientError)
     }
 
     /// A channel on which the server sends a user's own events.
     package enum OwnChannel: Hashable, Sendable {
-        case asked(timer: TimerID)
+        case asked
         /// Not answered in time, or not awaited any more: the answer may still come.
         case overdue
         case subscribed
     }
 
-    package internal(set) var phase = Phase.unwanted
-    /// Those that were asked for on this connection, and not refused: they stay so when the user signs out. One at the
-    /// most is awaited, the last.
+    package internal(set) var phase = Phase.idle
+    /// Those that were asked for, and not refused: they stay so when the user signs out. One at the most is awaited, the
+    /// last.
     package internal(set) var ownChannels: [String: OwnChannel] = [:]
-    /// Who was last asked to be signed in on this connection; nil where nobody was since ``signedOut()``.
+    /// Who was last asked to be signed in; `nil` if nobody was since ``signedOut()``.
     var askedFor: String?
     /// True where the server may still answer a sign-in of before ``signedOut()``.
     private var isAnswerGivenUp = false
     /// The users of the watchlist who are online, as far as the server has said.
     package private(set) var online: Set<String> = []
     private var onlineSize = 0
-    /// True where there was no room for somebody on this connection.
+    /// True once there was no room for somebody.
     private var leavesOut = false
-    package var waiters: [WaiterID] = []
 
     package init() {}
-
-    package var isWanted: Bool { phase != .unwanted }
 
     package var user: SignedInUser? {
         guard case .signedIn(let user) = phase else { return nil }
@@ -71,7 +66,7 @@ package struct SignInStateMachine: Hashable, Sendable {
     package var isUnderWay: Bool {
         switch phase {
         case .authorizing, .signingIn: true
-        case .unwanted, .waiting, .signedIn, .failed: false
+        case .idle, .signedIn, .failed: false
         }
     }
 
@@ -80,21 +75,17 @@ package struct SignInStateMachine: Hashable, Sendable {
     }
 
     /// The own channel whose subscription the server has still to answer.
-    package var awaitedOwnChannel: (name: String, timer: TimerID)? {
-        for (name, own) in ownChannels { if case .asked(let timer) = own { return (name, timer) } }
-        return nil
-    }
+    package var awaitedOwnChannel: String? { ownChannels.first { $0.value == .asked }?.key }
 
     /// True while a user is signed in, and the server has still to answer the subscription to their own channel.
     package var isAwaitingOwnChannel: Bool {
-        guard let user, case .asked? = ownChannels[user.channelName] else { return false }
-        return true
+        user.map { ownChannels[$0.channelName] == .asked } ?? false
     }
 
     /// Whether a success can be that of what is wanted, and not that of what was before a sign-out.
     func isMeant(_ user: SignedInUser) -> Bool { !isAnswerGivenUp || askedFor == user.id }
 
-    /// The application wants nobody signed in any more.
+    /// The app wants nobody signed in any more.
     mutating func signedOut() {
         let old = self
         self = SignInStateMachine()
@@ -102,13 +93,7 @@ package struct SignInStateMachine: Hashable, Sendable {
         isAnswerGivenUp = old.isAnswerGivenUp || old.askedFor != nil && old.user == nil
     }
 
-    package mutating func takeWaiters() -> [WaiterID] {
-        defer { waiters = [] }
-        return waiters
-    }
-
-    /// The server tells of users who came or went. True where there was no room for somebody, for the first time on
-    /// this connection.
+    /// The server tells of users who came or went. Returns `true` if there was no room for somebody, for the first time.
     package mutating func watched(_ name: String, _ ids: [String], _ limit: PresenceRoster.Limit) -> Bool {
         let hasLeftOut = leavesOut
         switch name {
@@ -126,18 +111,5 @@ package struct SignInStateMachine: Hashable, Sendable {
         default: break
         }
         return leavesOut && !hasLeftOut
-    }
-
-    /// The connection is gone.
-    package mutating func connectionLost(into effects: inout [Effect]) {
-        if case .signingIn(let timer) = phase { effects.append(.cancel(timer)) }
-        if let awaited = awaitedOwnChannel { effects.append(.cancel(awaited.timer)) }
-        if isWanted { phase = .waiting }
-        ownChannels = [:]
-        askedFor = nil
-        isAnswerGivenUp = false
-        online = []
-        onlineSize = 0
-        leavesOut = false
     }
 }

@@ -6,7 +6,6 @@ extension ClientStateMachine {
     package func statistics(now: Instant) -> PusherStatistics {
         var statistics = statistics
         statistics.connections = connection.statistics(now: now)
-        statistics.authorizations = authorizations.statistics
         statistics.authorizations.latency = statistics.authorizations.latency.summary
         statistics.pings.roundTrip = statistics.pings.roundTrip.summary
         statistics.pings.keepAliveInterval = keepAlive.interval
@@ -44,25 +43,12 @@ extension ClientStateMachine {
         statistics.events.dropped[.notSubscribed, default: 0] += count
     }
 
-    mutating func pinged(now: Instant) {
-        statistics.pings.sent += 1
-        pingTimer.sent(now: now, patience: configuration.timeouts.pong)
-        keepAlive.pinged()
-    }
-
-    mutating func ponged(now: Instant) {
-        let (isAnswer, time) = pingTimer.answered(now: now)
-        keepAlive.ponged()
-        if isAnswer { statistics.pings.answered += 1 } else { ignore() }
-        if let time { statistics.pings.roundTrip.add(time) }
-    }
-
     // MARK: Single times
 
     /// From now on each time that something took is kept until ``takeSamples()``.
     package mutating func keepSamples() {
         connection.statistics.recovery.keepSamples()
-        authorizations.statistics.latency.keepSamples()
+        statistics.authorizations.latency.keepSamples()
         statistics.pings.roundTrip.keepSamples()
     }
 
@@ -75,7 +61,7 @@ extension ClientStateMachine {
     package mutating func takeSamples() -> Samples {
         Samples(
             recovery: connection.statistics.recovery.takeSamples(),
-            authorizationLatency: authorizations.statistics.latency.takeSamples(),
+            authorizationLatency: statistics.authorizations.latency.takeSamples(),
             pingRoundTrip: statistics.pings.roundTrip.takeSamples()
         )
     }

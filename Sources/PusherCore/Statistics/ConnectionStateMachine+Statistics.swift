@@ -21,7 +21,7 @@ extension ConnectionStateMachine {
         case .connecting: statistics.abandonedAttempts += 1
         case .connected(let session):
             statistics.closed += 1
-            statistics.timeConnected += now - session.since
+            statistics.timeConnected += now - session.value.since
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break
         }
     }
@@ -32,7 +32,7 @@ extension ConnectionStateMachine {
         case .connecting: statistics.failedAttempts[reason, default: 0] += 1
         case .connected(let session):
             statistics.lost[reason, default: 0] += 1
-            statistics.timeConnected += now - session.since
+            statistics.timeConnected += now - session.value.since
             // What the application ended itself is not recovered from.
             if reason != .replaced { lostAt = now }
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break

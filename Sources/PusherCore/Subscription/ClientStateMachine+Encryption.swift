@@ -30,13 +30,13 @@ extension ClientStateMachine {
                 effects.append(.failedToDecrypt(id, envelope, error))
             case .refreshKey:
                 // A subscription that is being authorized brings the key; without a connection, the next one does.
-                guard let session = connection.session, subscriptions[name]?.isAuthorizing == false else {
+                guard let socketID, subscriptions[name]?.isAuthorizing == false else {
                     subscriptions.update(name) { $0.decryption?.awaitNextKey() }
                     break
                 }
                 let authorization = beginAuthorization(
                     of: .channel(name),
-                    socketID: session.socketID,
+                    socketID: socketID,
                     maximumTries: CoreConfiguration.keyRefreshTries,
                     now: now,
                     into: &effects

@@ -38,7 +38,9 @@ extension ClientStateMachine {
             }
             return true
         }
-        if let needless = confirmation.needlessAuthorization { cancelAuthorizations([needless], into: &effects) }
+        if let needless = confirmation.needlessAuthorization {
+            cancelAuthorizations([needless], now: now, into: &effects)
+        }
         statistics.subscriptions.succeeded += 1
         if confirmation.away != nil { statistics.subscriptions.resubscribed += 1 }
         let waiters = subscription.waiters
@@ -60,8 +62,8 @@ extension ClientStateMachine {
         switch subscription.phase {
         case .subscribing, .subscribed, .invalid: break
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
-            guard let session = connection.session else { return }
-            effects.append(.send(session.attempt, .unsubscribe(channel: subscription.name)))
+            guard let attempt = connection.establishedAttempt else { return }
+            effects.append(.send(attempt, .unsubscribe(channel: subscription.name)))
         }
     }
 
@@ -96,16 +98,16 @@ extension ClientStateMachine {
     ) {
         guard var subscription = subscriptions[name] else { return }
         guard subscription.isWanted else {
-            cancelAuthorizations(subscription.authorizations, into: &effects)
+            cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
             subscriptions[name] = nil
             return
         }
         // The server may send events all the same, and there is a key, or the next one is being asked for.
         let keepsKey = error.kind == .timedOut && subscription.decryption?.hasKey == true
-        if !keepsKey { cancelAuthorizations(subscription.authorizations, into: &effects) }
+        if !keepsKey { cancelAuthorizations(subscription.authorizations, now: now, into: &effects) }
         subscription.failed(error)
         if error.kind == .refused, subscription.kind.requiresAuthorization, subscription.ownAuthorization != nil,
-            subscription.ownAuthorization?.socketID == connection.session?.socketID
+            subscription.ownAuthorization?.socketID == socketID
         {
             // What was refused is not what the application has handed over since.
             subscriptions[name] = subscription

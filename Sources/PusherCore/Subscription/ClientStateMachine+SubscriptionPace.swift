@@ -5,35 +5,41 @@ extension ClientStateMachine {
     /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
     /// answered may be among them.
     mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
-        _ = requests.received(message, canRefuse: false, now: now)
+        _ = session?.requests.received(message, canRefuse: false, now: now)
         let isClientEvent = clientEvents.takeRejection(now: now)
         if isClientEvent {
             clientEventRejected(message, named: nil, into: &effects)
             // On most servers only client events have a limit, and the subscriptions are healthy.
             if !pace.hasLimit { return }
         }
-        if !isClientEvent, keepAlive.pingRejected() {
-            _ = pingTimer.answered(now: now)
-            if subscriptions.pendingCount == 0 { return }
-        }
-        guard !requests.sent.isEmpty else {
+        if !isClientEvent, pingRejected(now: now), subscriptions.pendingCount == 0 { return }
+        guard let lastNumber = session?.requests.lastUnanswered else {
             if isClientEvent { return }
             guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
             return clientEventRejected(message, named: nil, into: &effects)
         }
         // A burst of subscriptions brings one for each.
-        let isNews = pace.exceeded(message, lastNumber: requests.lastNumber, now: now)
+        let isNews = pace.exceeded(message, lastNumber: lastNumber, now: now)
         if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
         guard subscriptions.pendingCount > 0 else { return }
         // A timer that runs is for the next window, which may be a minute away.
-        if isNews { cancelPaceTimer(into: &effects) }
+        if isNews { timers.cancel(.subscriptionPace, into: &effects) }
         setPaceTimer(now: now, into: &effects)
+    }
+
+    /// Returns `false` if the error is not about a ping.
+    private mutating func pingRejected(now: Instant) -> Bool {
+        guard let activityTimeout = session?.activityTimeout, session?.silence.ponged() == true else { return false }
+        keepAlive.pingRejected(activityTimeout: activityTimeout)
+        pingCameThrough()
+        _ = session?.pingTimer.answered(now: now)
+        return true
     }
 
     /// Subscriptions are overdue. If an error about the limit came meanwhile, and was taken for that of a client event, the
     /// server has dropped them: it does not drop them again without an error that counts.
     mutating func repeatOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
-        guard !pace.hasLimit, let error = requests.lastError, error.message.isRejection,
+        guard !pace.hasLimit, let error = session?.requests.lastError, error.message.isRejection,
             now - error.time <= configuration.timeouts.subscription
         else { return }
         _ = pace.exceeded(error.message, lastNumber: error.lastNumber, now: now)
@@ -57,8 +63,8 @@ extension ClientStateMachine {
     /// Subscriptions that the server has not answered by now were not taken.
     private mutating func repeatSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard let hit = pace.hit else { return }
-        let names = subscriptionsHit()
-        requests.repeated(names.map { .channel($0) })
+        let names = subscriptionsHit(session?.requests)
+        session?.requests.repeated(names.map { .channel($0) })
         for name in names {
             guard case .subscribing(_, let authorization) = subscriptions[name]?.phase else { continue }
             guard subscriptions[name]?.isWanted == true else {
@@ -72,8 +78,8 @@ extension ClientStateMachine {
     }
 
     /// Those that were sent before the last error about the limit, and are not answered.
-    private func subscriptionsHit() -> [String] {
-        guard let hit = pace.hit else { return [] }
+    private func subscriptionsHit(_ requests: UnansweredRequests?) -> [String] {
+        guard let hit = pace.hit, let requests else { return [] }
         return subscriptions.values.filter(\.isPending).map(\.name).filter { name in
             requests.sent[.channel(name)].map { $0.number <= hit.lastNumber } ?? false
         }
@@ -99,21 +105,13 @@ extension ClientStateMachine {
 
     /// Sees to it that a timer runs while something is held back.
     mutating func setPaceTimer(now: Instant, into effects: inout [Effect]) {
-        guard pace.timer == nil else { return }
-        let timer = TimerID(.subscriptionPace, nextSerial())
-        pace.timer = timer
-        effects.append(.schedule(timer, after: max(pace.wakeUp(now: now) - now, .zero)))
-    }
-
-    private mutating func cancelPaceTimer(into effects: inout [Effect]) {
-        guard let timer = pace.timer else { return }
-        effects.append(.cancel(timer))
-        pace.timer = nil
+        guard !timers.isRunning(.subscriptionPace) else { return }
+        timers.set(.subscriptionPace, after: max(pace.wakeUp(now: now) - now, .zero), into: &effects)
     }
 
     /// What was learned of the server's limit stays.
-    mutating func losePace(now: Instant, into effects: inout [Effect]) {
-        cancelPaceTimer(into: &effects)
+    mutating func losePace(_ requests: UnansweredRequests, now: Instant, into effects: inout [Effect]) {
+        timers.cancel(.subscriptionPace, into: &effects)
         // A server that drops connections over its limit counts all messages.
         if let error = requests.lastError, error.message.isRejection, now - error.time < .seconds(1),
             subscriptions.pendingCount > 0
@@ -121,7 +119,7 @@ extension ClientStateMachine {
             _ = pace.exceeded(error.message, lastNumber: error.lastNumber, now: now)
         }
         let message = pace.hit?.message
-        let names = subscriptionsHit()
+        let names = subscriptionsHit(requests)
         guard !pace.connectionLost(refusedCount: names.count, now: now), let message else { return }
         for name in names { subscriptions.update(name) { $0.queue(nil) } }
         failQueued(message, now: now, into: &effects)

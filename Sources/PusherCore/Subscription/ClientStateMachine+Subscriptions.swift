@@ -47,7 +47,7 @@ extension ClientStateMachine {
             }
             if let auth {
                 setAuthorization(auth, of: name, subscription.id)
-                preferOwnAuthorization(of: name, into: &effects)
+                preferOwnAuthorization(of: name, now: now, into: &effects)
             }
             beginSubscription(to: name, now: now, into: &effects)
             return SubscribeResult(id: subscription.id, isNew: isNew)
@@ -66,10 +66,10 @@ extension ClientStateMachine {
     }
 
     /// The application has an authorization by itself: another one is not waited for.
-    private mutating func preferOwnAuthorization(of name: String, into effects: inout [Effect]) {
+    private mutating func preferOwnAuthorization(of name: String, now: Instant, into effects: inout [Effect]) {
         switch subscriptions[name]?.phase {
         case .authorizing(let id):
-            cancelAuthorizations([id], into: &effects)
+            cancelAuthorizations([id], now: now, into: &effects)
             subscriptions.update(name) { $0.phase = .idle }
         case .awaitingSignIn:
             subscriptions.update(name) { $0.phase = .idle }
@@ -110,26 +110,23 @@ extension ClientStateMachine {
 
     package mutating func unsubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
-        endSubscription(to: name, into: &effects)
-        authorizations.gather(configuration, into: &effects)
+        endSubscription(to: name, now: now, into: &effects)
     }
 
-    /// The authorizations that wait for the end of this one's are left waiting.
-    private mutating func endSubscription(to name: String, into effects: inout [Effect]) {
+    private mutating func endSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isWanted else { return }
         let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) was unsubscribed")
         failWaiters(of: name, .subscriptionFailed(error), into: &effects)
         dropClientEvents(of: subscription.id, into: &effects)
         effects.append(.retired(subscription.id))
-        let authorizations = subscription.authorizations
+        cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
         dropHeld(subscription.decryption?.held.count ?? 0)
         let farewell = subscription.unsubscribe()
         subscription.waiters = []
         subscriptions[name] = farewell == .later ? subscription : nil
-        if farewell != .later { requests.abandon(.channel(name)) }
-        for id in authorizations { self.authorizations.cancel(id, into: &effects) }
-        if farewell == .unsubscribe, let session = connection.session {
-            effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+        if farewell != .later { session?.requests.abandon(.channel(name)) }
+        if farewell == .unsubscribe, let attempt = connection.establishedAttempt {
+            effects.append(.send(attempt, .unsubscribe(channel: name)))
         }
     }
 
@@ -139,7 +136,7 @@ extension ClientStateMachine {
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         if subscription.isSubscribed {
-            endForServer(subscription, into: &effects)
+            endForServer(subscription, now: now, into: &effects)
             subscription.connectionLost(now: now)
             subscriptions[name] = subscription
         }
@@ -154,23 +151,26 @@ extension ClientStateMachine {
         guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew,
             !subscription.hasUsedOwnAuthorization
         else { return }
-        endForServer(subscription, into: &effects)
+        endForServer(subscription, now: now, into: &effects)
         subscription.doubted(now: now)
         subscriptions[name] = subscription
         beginSubscription(to: name, now: now, into: &effects)
     }
 
-    private mutating func endForServer(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
-        guard let session = connection.session else { return }
-        cancelAuthorizations(subscription.authorizations, into: &effects)
+    private mutating func endForServer(
+        _ subscription: SubscriptionStateMachine,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        guard let attempt = connection.establishedAttempt else { return }
+        cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
         loseClientEvents(of: subscription.id, into: &effects)
-        effects.append(.send(session.attempt, .unsubscribe(channel: subscription.name)))
+        effects.append(.send(attempt, .unsubscribe(channel: subscription.name)))
     }
 
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
-        for name in subscriptions.wantedNames { endSubscription(to: name, into: &effects) }
-        authorizations.gather(configuration, into: &effects)
+        for name in subscriptions.wantedNames { endSubscription(to: name, now: now, into: &effects) }
     }
 
     /// The channels that the application wants, in the order of their first subscription.
@@ -207,24 +207,22 @@ extension ClientStateMachine {
 
     /// Subscribes, or asks for what that takes, where there is a connection and nothing is under way.
     mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
-        guard let session = connection.session, var subscription = subscriptions[name], subscription.canBegin else {
-            return
-        }
+        guard let socketID, var subscription = subscriptions[name], subscription.canBegin else { return }
         if case .refreshing(let id)? = subscription.decryption?.phase {
             // The subscription asks for the key by itself.
-            cancelAuthorizations([id], into: &effects)
+            cancelAuthorizations([id], now: now, into: &effects)
             subscription.decryption?.awaitNextKey()
             subscriptions[name] = subscription
         }
         guard subscription.kind.requiresAuthorization else {
             return sendSubscription(to: name, nil, now: now, into: &effects)
         }
-        let own = subscription.takeOwnAuthorization(socketID: session.socketID)
+        let own = subscription.takeOwnAuthorization(socketID: socketID)
         if let own {
             subscriptions[name] = subscription
             return subscriptionAuthorized(name, .success(own), now: now, into: &effects)
         }
-        let id = beginAuthorization(of: .channel(name), socketID: session.socketID, now: now, into: &effects)
+        let id = beginAuthorization(of: .channel(name), socketID: socketID, now: now, into: &effects)
         subscription.phase = .authorizing(id)
         subscriptions[name] = subscription
     }
@@ -250,25 +248,25 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let session = connection.session else { return }
+        guard let attempt = connection.establishedAttempt else { return }
         pace.sent(now: now)
         let wait = configuration.timeouts.subscription
-        requests.sent(.channel(name), timeout: wait, now: now)
+        session?.requests.sent(.channel(name), timeout: wait, now: now)
         subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, authorization) }
         let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
-        effects.append(.send(session.attempt, message))
+        effects.append(.send(attempt, message))
         setSubscriptionTimer(after: wait, into: &effects)
     }
 
     /// The server has a subscription that this client knows nothing of. A presence channel has no members then: it is
     /// ended, and begun anew. False where that was done already.
     mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
-        guard var subscription = subscriptions[name], let session = connection.session, !subscription.hasStartedOver,
-            case .subscribing(_, let authorization) = subscription.phase
+        guard var subscription = subscriptions[name], let attempt = connection.establishedAttempt,
+            !subscription.hasStartedOver, case .subscribing(_, let authorization) = subscription.phase
         else { return false }
         subscription.hasStartedOver = true
         subscriptions[name] = subscription
-        effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+        effects.append(.send(attempt, .unsubscribe(channel: name)))
         sendSubscription(to: name, authorization, now: now, into: &effects)
         return true
     }
@@ -298,12 +296,16 @@ extension ClientStateMachine {
                 "the server did not answer the subscription to \(name) within \(configuration.timeouts.subscription)"
                     + words(since: .channel(name))
             )
-            requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
+            connection.session?.requests.timedOut(
+                .channel(name),
+                timeout: configuration.timeouts.subscription,
+                now: now
+            )
             failSubscription(name, error, now: now, into: &effects)
             // Where the server was only slow, it must not keep a subscription that nobody has.
-            if !wasWanted, let session = connection.session {
-                requests.abandon(.channel(name))
-                effects.append(.send(session.attempt, .unsubscribe(channel: name)))
+            if !wasWanted, let attempt = connection.establishedAttempt {
+                session?.requests.abandon(.channel(name))
+                effects.append(.send(attempt, .unsubscribe(channel: name)))
             }
         }
         if let oldest = subscriptions.values.compactMap(\.deadline).min() {
@@ -311,13 +313,10 @@ extension ClientStateMachine {
         }
     }
 
-    /// Sees to it that a timer runs while a subscription is under way. One that was answered does not stop it: when it
-    /// fires it is set for the oldest that is left, or not at all.
+    /// Sees to it that a timer runs while a subscription is under way: one for all, set for the oldest. One that was
+    /// answered does not stop it: when it fires it is set for the oldest that is left, or not at all.
     private mutating func setSubscriptionTimer(after wait: Duration, into effects: inout [Effect]) {
-        guard subscriptionTimer == nil else { return }
-        let timer = TimerID(.subscription, nextSerial())
-        subscriptionTimer = timer
-        effects.append(.schedule(timer, after: wait))
+        if !timers.isRunning(.subscription) { timers.set(.subscription, after: wait, into: &effects) }
     }
 
     /// The connection is gone, and with it all that was made for it.
@@ -329,9 +328,6 @@ extension ClientStateMachine {
                 subscriptions[name] = nil
             }
         }
-        if let timer = subscriptionTimer {
-            effects.append(.cancel(timer))
-            subscriptionTimer = nil
-        }
+        timers.cancel(.subscription, into: &effects)
     }
 }

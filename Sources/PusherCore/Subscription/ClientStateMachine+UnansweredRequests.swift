@@ -5,7 +5,7 @@ import RealtimePrimitives
 extension ClientStateMachine {
     /// The server has answered a request. Errors that it did not explain may be another one's now.
     mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
-        guard let faults = requests.answered(request) else { return }
+        guard let faults = session?.requests.answered(request) else { return }
         if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
         fail(faults, now: now, into: &effects)
         sendQueuedSubscriptions(now: now, into: &effects)
@@ -21,7 +21,7 @@ extension ClientStateMachine {
         guard name == nil, !message.isExistingSubscription, !message.isMissingSubscription, !message.quotesUserData,
             message.channelNamed(where: { subscriptions[$0] != nil }) == nil
         else {
-            let late = name ?? message.channelNamed { requests.sent[.channel($0)] != nil }
+            let late = name ?? message.channelNamed { session?.requests.sent[.channel($0)] != nil }
             if let late, !message.isMissingSubscription { answered(.channel(late), now: now, into: &effects) }
             return effects.append(.report(message.clientError(channelName: name)))
         }
@@ -33,7 +33,8 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let faults = requests.received(message, canRefuse: canRefuseAnything(message, now: now), now: now)
+        let canRefuse = canRefuseAnything(message, now: now)
+        let faults = session?.requests.received(message, canRefuse: canRefuse, now: now) ?? []
         var channel: String?
         if faults.count == 1, let fault = faults.first {
             switch fault.request {
@@ -51,7 +52,7 @@ extension ClientStateMachine {
     private func canRefuseAnything(_ message: ServerErrorMessage, now: Instant) -> Bool {
         guard message.canRefuseSubscription || message.isInvalidMessage else { return false }
         // Other messages are answered only where something is wrong with them.
-        let hasOwnMessage = ownMessageSentAt.map { now - $0 < .seconds(10) } ?? false
+        let hasOwnMessage = session?.ownMessageSentAt.map { now - $0 < .seconds(10) } ?? false
         return message.isUnauthorized || !hasOwnMessage && !clientEvents.hasRecent(now: now)
     }
 
@@ -76,7 +77,7 @@ extension ClientStateMachine {
 
     /// For the error about a request that was not answered in time.
     func words(since request: UnansweredRequests.Request) -> String {
-        guard let message = requests.words(since: request) else { return "" }
+        guard let message = session?.requests.words(since: request) else { return "" }
         let code = message.code.map { " (\($0))" } ?? ""
         return "; without saying of what, it said: \(message.message.quoted)\(code)"
     }

@@ -52,7 +52,6 @@ struct SubscriptionPace: Hashable, Sendable {
     /// When the server last took one, or was first sent one.
     private var lastTaken: Instant?
     private(set) var hit: Hit?
-    var timer: TimerID?
 
     /// Whether the server is known to count subscriptions.
     var hasLimit: Bool { quota != nil }
@@ -159,7 +158,7 @@ struct SubscriptionPace: Hashable, Sendable {
     /// - Parameter refusedCount: How many subscriptions the server had not answered that the limit may have been about.
     /// - Returns: False where it has taken none on so many connections that this is told.
     mutating func connectionLost(refusedCount: Int, now: Instant) -> Bool {
-        defer { (window, lastTaken, hit, timer) = (nil, nil, nil, nil) }
+        defer { (window, lastTaken, hit) = (nil, nil, nil) }
         guard hit != nil, !isHitOver(now: now) else { return true }
         mayGrow = false
         let half = quota.map { max($0 / 2, 1) }
@@ -173,8 +172,6 @@ struct SubscriptionPace: Hashable, Sendable {
     /// Forgets what was learned long ago.
     mutating func forgetOld(now: Instant) {
         guard let lastHit, now - lastHit >= Self.memory else { return }
-        let timer = timer
         self = SubscriptionPace()
-        self.timer = timer
     }
 }

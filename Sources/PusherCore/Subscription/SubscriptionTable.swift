@@ -3,13 +3,12 @@ package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         /// Who gets the events of the channel as they come; nil where nobody wants it, or they have to be decrypted.
         var recipient: ChannelID?
-        /// Exactly one. In an array, so that it has memory of its own: it is large, and a dictionary keeps room for
-        /// about twice as many values as it has.
-        var subscription: [SubscriptionStateMachine]
+        /// It is large, and a dictionary keeps room for about twice as many values as it has.
+        var subscription: Box<SubscriptionStateMachine>
 
         init(_ subscription: SubscriptionStateMachine) {
             recipient = subscription.recipient
-            self.subscription = [subscription]
+            self.subscription = Box(subscription)
         }
     }
 
@@ -35,7 +34,7 @@ package struct SubscriptionTable: Hashable, Sendable {
 
     /// The channel of that name. To change what it holds in place there is ``update(_:_:)``.
     package subscript(name: String) -> SubscriptionStateMachine? {
-        get { entries[name]?.subscription[0] }
+        get { entries[name]?.subscription.value }
         set {
             let entry = newValue.map { Entry($0) }
             let old = entry.map { entries.updateValue($0, forKey: name) } ?? entries.removeValue(forKey: name)
@@ -51,18 +50,18 @@ package struct SubscriptionTable: Hashable, Sendable {
     ) -> Result? {
         guard let index = entries.index(forKey: name) else { return nil }
         tally.add(Self.tally(entries.values[index]), times: -1)
-        let result = change(&entries.values[index].subscription[0])
-        entries.values[index].recipient = entries.values[index].subscription[0].recipient
+        let result = change(&entries.values[index].subscription.value)
+        entries.values[index].recipient = entries.values[index].subscription.value.recipient
         tally.add(Self.tally(entries.values[index]))
         return result
     }
 
     private static func tally(_ entry: Entry) -> Tally {
         Tally(
-            wanted: entry.subscription[0].isWanted ? 1 : 0,
-            subscribed: entry.subscription[0].isSubscribed ? 1 : 0,
-            queued: entry.subscription[0].isQueued ? 1 : 0,
-            pending: entry.subscription[0].isPending ? 1 : 0
+            wanted: entry.subscription.value.isWanted ? 1 : 0,
+            subscribed: entry.subscription.value.isSubscribed ? 1 : 0,
+            queued: entry.subscription.value.isQueued ? 1 : 0,
+            pending: entry.subscription.value.isPending ? 1 : 0
         )
     }
 
@@ -87,15 +86,15 @@ package struct SubscriptionTable: Hashable, Sendable {
 
     private func names(where isMeant: (SubscriptionStateMachine) -> Bool) -> [String] {
         var meant: [(id: ChannelID, name: String)] = []
-        for (name, entry) in entries where isMeant(entry.subscription[0]) {
-            meant.append((entry.subscription[0].id, name))
+        for (name, entry) in entries where isMeant(entry.subscription.value) {
+            meant.append((entry.subscription.value.id, name))
         }
         meant.sort { $0.id < $1.id }
         return meant.map(\.name)
     }
 
     package var names: some Sequence<String> { entries.keys }
-    package var values: some Sequence<SubscriptionStateMachine> { entries.values.lazy.map { $0.subscription[0] } }
+    package var values: some Sequence<SubscriptionStateMachine> { entries.values.lazy.map { $0.subscription.value } }
 }
 
 extension SubscriptionStateMachine {

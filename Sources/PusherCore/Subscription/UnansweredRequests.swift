@@ -41,7 +41,9 @@ struct UnansweredRequests: Hashable, Sendable {
     /// Oldest first.
     private var errors: [NamelessError] = []
     private(set) var lastError: NamelessError?
-    private(set) var lastNumber: UInt64 = 0
+    private var lastNumber: UInt64 = 0
+    /// The number of the last request; `nil` if none is unanswered.
+    var lastUnanswered: UInt64? { sent.isEmpty ? nil : lastNumber }
 
     /// - Parameter timeout: How long its sender waits for the answer.
     mutating func sent(_ request: Request, timeout: Duration, now: Instant) {

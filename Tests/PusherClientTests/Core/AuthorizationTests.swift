@@ -78,7 +78,7 @@ struct AuthorizationTests {
         }
         // The shell is asked once, whatever comes up before the next turn of its loop.
         #expect(begun == [.gatherAuthorizations])
-        let first = requests(input { $0.authorizationsGathered(batchSize: 3, into: &$1) })
+        let first = requests(input { $0.authorizationsGathered(batchSize: 3, now: Instant(), into: &$1) })
         #expect(first.map { Set($0.values.map(\.subject)) } == [Set(names[..<3].map { .channel($0) })])
         var tries = first.flatMap { $0.keys.sorted() }
         let last = tries.removeLast()
@@ -89,7 +89,7 @@ struct AuthorizationTests {
         #expect(
             input { $0.authorized(last, forbidden, now: Instant(), into: &$1) }.contains(.gatherAuthorizations)
         )
-        let second = requests(input { $0.authorizationsGathered(batchSize: 3, into: &$1) })
+        let second = requests(input { $0.authorizationsGathered(batchSize: 3, now: Instant(), into: &$1) })
         #expect(second.map { Set($0.values.map(\.subject)) } == [Set(names[3...].map { .channel($0) })])
     }
 

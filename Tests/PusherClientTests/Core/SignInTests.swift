@@ -81,7 +81,8 @@ struct SignInTests {
         if stage > 0 { client.authorized(nil, stage == 3 ? forbidden : nil) }
         if stage == 2 { client.received(.signedIn("u")) }
         if isDisconnect { client.disconnect() } else { client.closed() }
-        #expect(client.machine.signIn.phase == .waiting)
+        #expect(client.machine.isSignInWanted)
+        #expect(client.machine.signIn.phase == .idle)
         #expect(client.timer(.signIn) == nil)
         client.connect()
         // Also one that has failed: the next connection is a new chance.
@@ -244,7 +245,7 @@ struct SignInTests {
         var client = CoreClient.connected()
         client.awaitSignIn()
         #expect(client.release().outcomes == ["resume 1 failed disconnected"])
-        #expect(!client.machine.signIn.isWanted)
+        #expect(!client.machine.isSignInWanted)
     }
 
     // MARK: Presence channels

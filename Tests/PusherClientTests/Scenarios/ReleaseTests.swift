@@ -113,7 +113,7 @@ struct ReleaseTests {
         engine.read { state in
             let machine = state.machine
             return state.waiters.count + machine.connectionWaiters.count + machine.disconnectionWaiters.count
-                + machine.endWaiters.count + machine.signIn.waiters.count + machine.sendWaiters.count
+                + machine.endWaiters.count + machine.signInWaiters.count + machine.sendWaiters.count
                 + machine.subscriptions.values.reduce(0) { $0 + $1.waiters.count }
         }
     }

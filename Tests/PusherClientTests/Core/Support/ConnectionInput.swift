@@ -45,8 +45,8 @@ extension ConnectionInput {
         case .staleTimer:
             TimerID.Purpose.allCases.map { client.fire(TimerID($0, .max)) }.reduce([], +)
         case .staleDecision:
-            client.decide(.zero, question: RetryQuestionID(.connection, .max))
-                + client.decide(nil, question: RetryQuestionID(.connection, .max))
+            client.decide(.zero, question: .connection(.max))
+                + client.decide(nil, question: .connection(.max))
         case .staleClose: client.closed(99, code: 4001)
         case .staleMessage: client.received(.message(nil), on: 99) + client.opened(99) + client.greeted(on: 99)
         }

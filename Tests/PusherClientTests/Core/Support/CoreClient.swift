@@ -308,7 +308,7 @@ struct CoreClient {
 
     mutating func take(_ effects: [Effect]) -> Transcript {
         var effects = effects
-        machine.gatherAuthorizations(askedBy: &effects)
+        machine.gatherAuthorizations(askedBy: &effects, now: now)
         for effect in effects {
             ledger.record(effect, at: loopTime)
             if case .sendClientEvent(let attempt, let item) = effect { sent.append((attempt, item)) }
@@ -322,10 +322,10 @@ struct CoreClient {
 
 extension ClientStateMachine {
     /// The next turn of the loop comes at once, and each request is for one channel.
-    mutating func gatherAuthorizations(askedBy effects: inout [Effect], batchSize: Int = 1) {
+    mutating func gatherAuthorizations(askedBy effects: inout [Effect], batchSize: Int = 1, now: Instant) {
         guard effects.contains(.gatherAuthorizations) else { return }
         effects.removeAll { $0 == .gatherAuthorizations }
-        authorizationsGathered(batchSize: batchSize, into: &effects)
+        authorizationsGathered(batchSize: batchSize, now: now, into: &effects)
     }
 
     /// What goes out, goes out at once.

@@ -34,7 +34,7 @@ struct Coverage {
             case .authorize(let questions):
                 if questions.count > 1 { count("authorizations in one request") }
                 for (id, question) in questions { authorize(id, question, machine) }
-            case .askRetryPolicy(let id, let context) where id.subject == .authorization:
+            case .askRetryPolicy(.authorization, let context):
                 if (context.reason.cause as? AuthorizationError)?.kind == .timedOut { count("authorization timed out") }
             case .subscriptionFailed(_, let error, _) where error.kind == .refused: count("refused")
             case .subscriptionFailed(_, let error, _) where error.kind == .timedOut: count("timed out")

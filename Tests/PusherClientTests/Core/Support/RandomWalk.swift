@@ -172,9 +172,7 @@ struct RandomWalk {
         if ledger.isGathering {
             ledger.gathered()
             let batchSize = draw([1, 1, 3])
-            return input("gathered") { machine, _, effects in
-                machine.authorizationsGathered(batchSize: batchSize, into: &effects)
-            }
+            return input("gathered") { $0.authorizationsGathered(batchSize: batchSize, now: $1, into: &$2) }
         }
         guard let id = asked.randomElement(using: &generator), let question = ledger.authorizations[id] else { return }
         if generator.oneIn(10) {
@@ -207,10 +205,10 @@ struct RandomWalk {
 
     private mutating func message() -> Envelope {
         if let room = machine.subscriptions["presence-a"], room.isSubscribed, generator.oneIn(2) {
-            let there = room.roster?.members.map { "\"\($0.id)\"" } ?? []
+            let others = (room.roster?.members ?? []).filter { $0.id != room.roster?.myID }.map { "\"\($0.id)\"" }
             return generator.oneIn(2)
                 ? .memberAdded("presence-a", draw(["1", "2", "\"3\"", "null"]))
-                : .memberRemoved("presence-a", draw(there + ["2"]))
+                : .memberRemoved("presence-a", draw(others + ["2"]))
         }
         return switch Int.random(in: 0..<14, using: &generator) {
         case 8: .memberAdded("presence-a", draw(["1", "2", "2", "\"2\"", "null"]))
@@ -287,7 +285,7 @@ struct RandomWalk {
 
     private mutating func decide() {
         guard let last = ledger.questions.last else { return }
-        let question = generator.oneIn(10) ? RetryQuestionID(last.subject, last.serial - 1) : last
+        let question = generator.oneIn(10) ? last.stale : last
         let delay: Duration? = generator.oneIn(20) ? nil : .milliseconds(Int.random(in: -10..<5_000, using: &generator))
         input("decided \(question) \(String(describing: delay))") {
             $0.retryDecided(question, delay: delay, now: $1, into: &$2)
@@ -341,7 +339,9 @@ struct RandomWalk {
         let (before, wasConnected) = (machine, machine.connectionState == .connected)
         var effects: [Effect] = []
         body(&machine, now, &effects)
-        if !generator.oneIn(4) { machine.gatherAuthorizations(askedBy: &effects, batchSize: draw([1, 1, 3])) }
+        if !generator.oneIn(4) {
+            machine.gatherAuthorizations(askedBy: &effects, batchSize: draw([1, 1, 3]), now: now)
+        }
         coverage.record(before: before, after: machine, effects)
         if !wasConnected, machine.connectionState == .connected { connectionCount += 1 }
         note(machine, &ledger)
@@ -365,5 +365,15 @@ struct RandomWalk {
 
     private mutating func check(_ condition: Bool, _ violation: @autoclosure () -> String) {
         if !condition { violations.append(violation()) }
+    }
+}
+
+extension RetryQuestionID {
+    /// A question that was asked before, or never.
+    fileprivate var stale: Self {
+        switch self {
+        case .connection(let number): .connection(number - 1)
+        case .authorization(let asked): .authorization(AuthorizationTry(asked.id, number: asked.number - 1))
+        }
     }
 }

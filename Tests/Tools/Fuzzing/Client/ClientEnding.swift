@@ -59,8 +59,9 @@ struct ClientEnding {
             }
         }
         switch machine.signIn.phase {
-        case .unwanted, .signedIn, .failed: break
-        case .waiting, .authorizing, .signingIn: names.append("the sign-in")
+        case .signedIn, .failed: break
+        case .idle where !machine.isSignInWanted: break
+        case .idle, .authorizing, .signingIn: names.append("the sign-in")
         }
         return names
     }

@@ -55,7 +55,7 @@ enum ClientTarget {
             machine.connection.isWanted == world.wantsConnection || machine.connection.failure != nil,
             "the last call asked for \(world.wantsConnection ? "a connection" : "none")"
         )
-        demand(machine.signIn.isWanted == world.wantsSignIn, "the last call asked for \(world.wantsSignIn)")
+        demand(machine.isSignInWanted == world.wantsSignIn, "the last call asked for \(world.wantsSignIn)")
         let known = Set(machine.wantedSubscriptions.map(\.name))
         demand(known == world.wanted, "it has the channels \(known.sorted()), not \(world.wanted.sorted())")
         for channel in client.connection.channels.channels.values where channel.subscribed {

@@ -125,7 +125,7 @@ extension SimulatedWorld {
         switch pusher.engine.machine.signIn.phase {
         case .signedIn: break
         case .failed: pusher.signIn()
-        case .unwanted, .waiting, .authorizing, .signingIn: violations.add("the sign-in is stuck")
+        case .idle, .authorizing, .signingIn: violations.add("the sign-in is stuck")
         }
     }
 

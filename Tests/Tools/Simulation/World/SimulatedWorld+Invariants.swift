@@ -116,7 +116,10 @@ extension SimulatedWorld {
             (machine.signIn.awaitedOwnChannel != nil) == running.contains(.ownChannel),
             "the users' own channels are \(machine.signIn.ownChannels), with the timers \(running)"
         )
-        violations.check(machine.signIn.phase != .waiting, "nothing is done for the sign-in")
+        violations.check(
+            !machine.isSignInWanted || machine.signIn.phase != .idle,
+            "nothing is done for the sign-in"
+        )
         let authorizations = machine.authorizations.jobs.count
         violations.check(
             running.count { $0 == .authorization } <= authorizations,

@@ -1,0 +1,86 @@
+import PusherProtocol
+
+/// What belongs to one connection, from the handshake to its end.
+package struct Session: Hashable, Sendable {
+    package let attempt: AttemptID
+    package let socketID: String
+    package let since: Instant
+    /// How long the server may be silent before the client pings.
+    let activityTimeout: Duration
+    /// The code of the last `pusher:error`: a close that it announced is not reported a second time.
+    var reportedCode: ReportedCode?
+    var liveness: LivenessStateMachine
+    var silence: SilenceWatch
+    var pingTimer = PingTimer()
+    package var authorizations = AuthorizationStateMachine()
+    var requests = UnansweredRequests()
+    package var signIn = SignInStateMachine()
+    /// When the app last sent a message of its own.
+    var ownMessageSentAt: Instant?
+
+    init(_ attempt: AttemptID, _ handshake: Handshake, _ configuration: CoreConfiguration, now: Instant) {
+        self.attempt = attempt
+        socketID = handshake.socketID
+        since = now
+        silence = SilenceWatch(since: now)
+        let ceiling = configuration.activityTimeout
+        // Whatever was set, pings must not follow each other without a pause.
+        activityTimeout = max(min(handshake.activityTimeout ?? ceiling, ceiling), .milliseconds(1))
+        liveness = LivenessStateMachine(
+            activityTimeout: activityTimeout,
+            pongTimeout: configuration.timeouts.pong,
+            now: now
+        )
+    }
+
+    /// A frame of any kind came. Returns what follows, and the silence of the client that the connection has survived.
+    mutating func frameCame(now: Instant) -> (LivenessStateMachine.Action?, survivedSilence: Duration?) {
+        (liveness.activity(now: now), silence.prove())
+    }
+}
+
+/// The code of a `pusher:error`.
+struct ReportedCode: Hashable, Sendable {
+    var code: Int
+    var time: Instant
+
+    /// Whether it announced a close: it comes right before one. An older error was about something else.
+    func announced(_ close: CloseCode?, now: Instant) -> Bool {
+        close?.rawValue == code && now - time < .seconds(5)
+    }
+}
+
+/// What `pusher:connection_established` said.
+package struct Handshake: Hashable, Sendable {
+    package var socketID: String
+    package var activityTimeout: Duration?
+
+    /// The shortest activity timeout that is believed: less would make a stream of pings.
+    private static let shortestActivityTimeout = Duration.seconds(1)
+
+    /// In bytes. The socket id goes into requests, signed texts and the log.
+    private static let maximumSocketIDLength = 200
+
+    /// The protocol has digits and a full stop. A byte that means something in a form, a header field or a signed text
+    /// must not get there.
+    private static func isOfSocketID(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "_"):
+            true
+        default: false
+        }
+    }
+
+    /// Returns `nil` if there is no socket id that can be used. A missing or senseless activity timeout is no reason to do
+    /// without a connection.
+    init?(_ data: Envelope.Payload) {
+        guard let value = data.value, let socketID = value["socket_id"]?.string, !socketID.isEmpty,
+            socketID.utf8.count <= Self.maximumSocketIDLength, socketID.utf8.allSatisfy(Self.isOfSocketID)
+        else { return nil }
+        self.socketID = socketID
+        if let seconds = value["activity_timeout"]?.double, seconds > 0, seconds < 86_400 {
+            activityTimeout = max(.milliseconds(Int(seconds * 1_000)), Self.shortestActivityTimeout)
+        }
+    }
+}

@@ -1,0 +1,43 @@
+/// The timers that run: at most one for each purpose, and for each authorization.
+package struct Timers: Hashable, Sendable {
+    private struct Key: Hashable, Sendable {
+        var purpose: TimerID.Purpose
+        var authorization: AuthorizationID?
+    }
+
+    private var running: [Key: TimerID] = [:]
+    private var serial: UInt64 = 0
+
+    func isRunning(_ purpose: TimerID.Purpose) -> Bool { running[Key(purpose: purpose)] != nil }
+
+    /// Starts a timer. One that runs for the same purpose is replaced.
+    mutating func set(
+        _ purpose: TimerID.Purpose,
+        of authorization: AuthorizationID? = nil,
+        after delay: Duration,
+        into effects: inout [Effect]
+    ) {
+        cancel(purpose, of: authorization, into: &effects)
+        serial += 1
+        let id = TimerID(purpose, serial, of: authorization)
+        running[Key(purpose: purpose, authorization: authorization)] = id
+        effects.append(.schedule(id, after: delay))
+    }
+
+    mutating func cancel(
+        _ purpose: TimerID.Purpose,
+        of authorization: AuthorizationID? = nil,
+        into effects: inout [Effect]
+    ) {
+        let id = running.removeValue(forKey: Key(purpose: purpose, authorization: authorization))
+        if let id { effects.append(.cancel(id)) }
+    }
+
+    /// Returns `false` if the timer is not current: it was replaced or canceled.
+    mutating func fired(_ id: TimerID) -> Bool {
+        let key = Key(purpose: id.purpose, authorization: id.authorization)
+        guard running[key] == id else { return false }
+        running[key] = nil
+        return true
+    }
+}
