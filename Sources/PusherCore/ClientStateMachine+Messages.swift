@@ -117,68 +117,6 @@ extension ClientStateMachine {
         }
     }
 
-    // MARK: Errors
-
-    /// After the handshake an error is information: the server closes by itself where it means to.
-    private mutating func receivedError(
-        _ envelope: Envelope,
-        on attempt: AttemptID,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
-        let message = ServerErrorMessage(envelope.data)
-        session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
-        session?.silence.expectLoss(until: now + KeepAlive.timeOfError)
-        if message.isRejection {
-            let isClientEvent = envelope.channel != nil || message.concernsClientEvent
-            guard !isClientEvent, clientEventChannel(named: message) == nil else {
-                return clientEventRejected(message, named: envelope.channel, into: &effects)
-            }
-            return rateExceeded(message, now: now, into: &effects)
-        }
-        if let own = ownChannelAtFault(message, named: envelope.channel) {
-            answered(.channel(own), now: now, into: &effects)
-            return ownChannelFailed(own, message, named: envelope.channel, into: &effects)
-        }
-        if isAboutSignIn(message, named: envelope.channel) {
-            answered(.signIn, now: now, into: &effects)
-            return failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
-        }
-        guard let name = channelAtFault(message, named: envelope.channel) else {
-            return receivedUnclaimed(message, named: envelope.channel, now: now, into: &effects)
-        }
-        answered(.channel(name), now: now, into: &effects)
-        if message.isExistingSubscription, subscriptions[name]?.isPending == true {
-            // What was asked for is so already: the server has not yet seen, or has lost, the end of an older one.
-            guard subscriptions[name]?.roster != nil, subscriptions[name]?.isWanted == true else {
-                let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
-                return subscriptionSucceeded(success, on: attempt, now: now, into: &effects)
-            }
-            if startOver(name, now: now, into: &effects) { return }
-        }
-        effects.append(.report(message.clientError(channelName: name)))
-        let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
-        failSubscription(name, error, now: now, into: &effects)
-    }
-
-    /// A sign-in that is refused has no name: its error speaks of it at the most.
-    private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
-        guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
-        if message.quotesUserData { return true }
-        // A channel may well be called "signin".
-        return message.concernsSignIn && message.channelNamed(where: { subscriptions[$0] != nil }) == nil
-    }
-
-    /// The pending subscription that an error names (protocol clause 6.2), in its envelope or its message.
-    private func channelAtFault(_ message: ServerErrorMessage, named name: String?) -> String? {
-        // It may be an answer to an earlier unsubscribe of a channel that is being subscribed again.
-        guard !message.isMissingSubscription else { return nil }
-        if let name { return subscriptions[name]?.isPending == true ? name : nil }
-        // It may be an answer to a sign-in that was given up.
-        guard !message.quotesUserData else { return nil }
-        return message.channelNamed { subscriptions[$0]?.isPending == true }
-    }
-
     // MARK: Events
 
     private mutating func deliver(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {

@@ -65,7 +65,7 @@ extension ClientStateMachine {
             effects.append(.resume(waiter, .done))
         case .failed(let error), .invalid(let error):
             effects.append(.resume(waiter, .subscriptionFailed(error)))
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing:
             if let error = connection.failure { return effects.append(.resume(waiter, .failed(error))) }
             subscription.waiters.append(waiter)
             subscriptions[name] = subscription

@@ -175,9 +175,9 @@ extension ClientStateMachine {
             }
         }
         subscriptions[name] = subscription
-        var kept = authorization
-        kept.sharedSecret = nil
-        sendSubscription(to: name, kept, now: now, into: &effects)
+        var request = SubscriptionStateMachine.Request(authorization: authorization)
+        request.authorization?.sharedSecret = nil
+        sendSubscription(to: name, request, now: now, into: &effects)
     }
 
     /// The sign-in has ended: presence channels that waited for it know now who subscribes, or that nobody does.

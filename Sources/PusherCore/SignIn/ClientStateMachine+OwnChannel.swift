@@ -53,15 +53,6 @@ extension ClientStateMachine {
         settleSignInWaiters(into: &effects)
     }
 
-    // MARK: Errors
-
-    /// The own channel that an error names.
-    func ownChannelAtFault(_ message: ServerErrorMessage, named name: String?) -> String? {
-        guard !signIn.ownChannels.isEmpty, !message.isMissingSubscription, !message.quotesUserData else { return nil }
-        if let name { return signIn.ownChannels[name] == nil ? nil : name }
-        return signIn.ownChannels.keys.filter(message.hasName).max { $0.utf8.count < $1.utf8.count }
-    }
-
     mutating func ownChannelFailed(
         _ own: String,
         _ message: ServerErrorMessage,

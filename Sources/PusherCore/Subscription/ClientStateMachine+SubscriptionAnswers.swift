@@ -60,7 +60,7 @@ extension ClientStateMachine {
     /// servers do not answer who asks for what they have: it is ended, so that the next one is answered.
     private func endForgotten(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
         switch subscription.phase {
-        case .subscribing, .subscribed, .invalid: break
+        case .subscribing, .unsubscribing, .subscribed, .invalid: break
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
             guard let attempt = connection.establishedAttempt else { return }
             effects.append(.send(attempt, .unsubscribe(channel: subscription.name)))

@@ -66,12 +66,11 @@ extension ClientStateMachine {
         let names = subscriptionsHit(session?.requests)
         session?.requests.repeated(names.map { .channel($0) })
         for name in names {
-            guard case .subscribing(_, let authorization) = subscriptions[name]?.phase else { continue }
-            guard subscriptions[name]?.isWanted == true else {
+            guard case .subscribing(_, let request) = subscriptions[name]?.phase else {
                 subscriptions[name] = nil
                 continue
             }
-            subscriptions.update(name) { $0.queue(authorization) }
+            subscriptions.update(name) { $0.queue(request) }
             statistics.subscriptions.repeated += 1
         }
         if !pace.endHit(refusedCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
@@ -90,8 +89,8 @@ extension ClientStateMachine {
         let room = room(now: now)
         guard room > 0 else { return }
         for name in subscriptions.queuedNames.prefix(room) {
-            guard case .queued(let authorization) = subscriptions[name]?.phase else { continue }
-            sendAtOnce(name, authorization, now: now, into: &effects)
+            guard case .queued(let request) = subscriptions[name]?.phase else { continue }
+            sendAtOnce(name, request, now: now, into: &effects)
         }
     }
 
@@ -121,7 +120,7 @@ extension ClientStateMachine {
         let message = pace.hit?.message
         let names = subscriptionsHit(requests)
         guard !pace.connectionLost(refusedCount: names.count, now: now), let message else { return }
-        for name in names { subscriptions.update(name) { $0.queue(nil) } }
+        for name in names { subscriptions.update(name) { $0.queue(SubscriptionStateMachine.Request()) } }
         failQueued(message, now: now, into: &effects)
     }
 }

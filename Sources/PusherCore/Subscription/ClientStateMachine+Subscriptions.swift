@@ -73,7 +73,7 @@ extension ClientStateMachine {
             subscriptions.update(name) { $0.phase = .idle }
         case .awaitingSignIn:
             subscriptions.update(name) { $0.phase = .idle }
-        case nil, .idle, .queued, .subscribing, .subscribed, .failed, .invalid:
+        case nil, .idle, .queued, .subscribing, .unsubscribing, .subscribed, .failed, .invalid:
             break
         }
     }
@@ -215,7 +215,7 @@ extension ClientStateMachine {
             subscriptions[name] = subscription
         }
         guard subscription.kind.requiresAuthorization else {
-            return sendSubscription(to: name, nil, now: now, into: &effects)
+            return sendSubscription(to: name, SubscriptionStateMachine.Request(), now: now, into: &effects)
         }
         let own = subscription.takeOwnAuthorization(socketID: socketID)
         if let own {
@@ -230,21 +230,21 @@ extension ClientStateMachine {
     /// Sends the subscription as soon as the server's rate limit, if one was met, allows it.
     mutating func sendSubscription(
         to name: String,
-        _ authorization: Authorization?,
+        _ request: SubscriptionStateMachine.Request,
         now: Instant,
         into effects: inout [Effect]
     ) {
         if subscriptions.queuedCount == 0 { pace.forgetOld(now: now) }
         guard hasRoom(now: now) else {
-            subscriptions.update(name) { $0.queue(authorization) }
+            subscriptions.update(name) { $0.queue(request) }
             return setPaceTimer(now: now, into: &effects)
         }
-        sendAtOnce(name, authorization, now: now, into: &effects)
+        sendAtOnce(name, request, now: now, into: &effects)
     }
 
     mutating func sendAtOnce(
         _ name: String,
-        _ authorization: Authorization?,
+        _ request: SubscriptionStateMachine.Request,
         now: Instant,
         into effects: inout [Effect]
     ) {
@@ -252,7 +252,8 @@ extension ClientStateMachine {
         pace.sent(now: now)
         let wait = configuration.timeouts.subscription
         session?.requests.sent(.channel(name), timeout: wait, now: now)
-        subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, authorization) }
+        subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, request) }
+        let authorization = request.authorization
         let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
         effects.append(.send(attempt, message))
         setSubscriptionTimer(after: wait, into: &effects)
@@ -261,13 +262,12 @@ extension ClientStateMachine {
     /// The server has a subscription that this client knows nothing of. A presence channel has no members then: it is
     /// ended, and begun anew. False where that was done already.
     mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
-        guard var subscription = subscriptions[name], let attempt = connection.establishedAttempt,
-            !subscription.hasStartedOver, case .subscribing(_, let authorization) = subscription.phase
+        guard let attempt = connection.establishedAttempt,
+            case .subscribing(_, var request)? = subscriptions[name]?.phase, !request.hasStartedOver
         else { return false }
-        subscription.hasStartedOver = true
-        subscriptions[name] = subscription
+        request.hasStartedOver = true
         effects.append(.send(attempt, .unsubscribe(channel: name)))
-        sendSubscription(to: name, authorization, now: now, into: &effects)
+        sendSubscription(to: name, request, now: now, into: &effects)
         return true
     }
 

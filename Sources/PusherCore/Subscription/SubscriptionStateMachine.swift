@@ -11,14 +11,32 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         /// The authorization does not say who subscribes: that will be the user who is being signed in.
         case awaitingSignIn(Authorization)
         /// The subscription is to be sent, as soon as the server's rate limit allows it.
-        case queued(Authorization?)
+        case queued(Request)
         /// The subscription was sent, and not answered yet.
-        case subscribing(deadline: Instant, Authorization?)
+        case subscribing(deadline: Instant, Request)
+        /// The app has unsubscribed before the answer. The end is sent after it: real servers refuse to end a subscription
+        /// that is still in progress.
+        case unsubscribing(deadline: Instant, Request)
         case subscribed
         /// Refused, or not answered in time. Tried again on the next connection, or when the application asks.
         case failed(SubscriptionError)
         /// The name can never be subscribed; nothing is ever sent.
         case invalid(SubscriptionError)
+    }
+
+    /// What is sent, and may have to be sent again.
+    package struct Request: Hashable, Sendable {
+        package var authorization: Authorization?
+        /// The server had a subscription already, and it was ended to begin anew.
+        package var hasStartedOver = false
+    }
+
+    /// What became of an earlier request on this connection that was not confirmed.
+    package enum EarlierRequest: Hashable, Sendable {
+        /// The server did not answer in time: it may have the subscription, or come to it yet.
+        case unanswered
+        /// The server is taken to have refused: it may have meant another channel.
+        case refused
     }
 
     /// An authorization that the application made by itself.
@@ -32,9 +50,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package let kind: ChannelKind
     package private(set) var id: ChannelID
     package internal(set) var phase: Phase
-    /// False where the application has unsubscribed while the server's answer was under way: real servers refuse to end
-    /// a subscription that is still in progress.
-    package private(set) var isWanted = true
+    private var earlierRequest: EarlierRequest?
     /// True where the application subscribed without saying for how long.
     package var isHeld = false
     /// The parts of the application that use the channel for as long as their scope lasts.
@@ -48,13 +64,6 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var roster: PresenceRoster?
     /// Nil where the channel is not encrypted.
     package var decryption: DecryptionStateMachine?
-    /// True where the server had a subscription already, and it was ended to begin anew.
-    package var hasStartedOver = false
-    /// True where the server was asked on this connection, and did not answer in time: it may have the subscription, or
-    /// come to it yet.
-    private var isUnanswered = false
-    /// True where the server is taken to have refused on this connection: it may have meant another channel.
-    private var isRefused = false
     /// True where the server refused on this connection what it had confirmed before, and was asked anew.
     private(set) var isAskedAnew = false
     /// When the subscription was lost; nil where there was none.
@@ -70,7 +79,12 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         decryption = kind.base == .privateEncrypted ? DecryptionStateMachine() : nil
     }
 
-    package var isSubscribed: Bool { isWanted && phase == .subscribed }
+    /// `false` if the app has unsubscribed, and the server has still to answer.
+    package var isWanted: Bool {
+        if case .unsubscribing = phase { false } else { true }
+    }
+
+    package var isSubscribed: Bool { phase == .subscribed }
 
     /// Whether events of the channel are for the application: those of a name that can never be subscribed may be for
     /// the user who is signed in.
@@ -79,8 +93,10 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     }
 
     package var deadline: Instant? {
-        guard case .subscribing(let deadline, _) = phase else { return nil }
-        return deadline
+        switch phase {
+        case .subscribing(let deadline, _), .unsubscribing(let deadline, _): deadline
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .failed, .invalid: nil
+        }
     }
 
     package var isAuthorizing: Bool {
@@ -101,8 +117,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// True where the subscription can be begun.
     package var canBegin: Bool {
         switch phase {
-        case .idle, .failed: isWanted
-        case .authorizing, .awaitingSignIn, .queued, .subscribing, .subscribed, .invalid: false
+        case .idle, .failed: true
+        case .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing, .subscribed, .invalid: false
         }
     }
 
@@ -133,7 +149,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// a new channel object.
     package mutating func reinstate(as id: ChannelID) {
         self.id = id
-        isWanted = true
+        if case .unsubscribing(let deadline, let request) = phase { phase = .subscribing(deadline: deadline, request) }
         isHeld = false
         leaseCount = 0
         subscriptionCount = nil
@@ -158,11 +174,11 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package mutating func unsubscribe() -> Farewell {
         switch phase {
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed, .invalid:
-            return isUnanswered ? .unsubscribe : .nothing
+            return earlierRequest == .unanswered ? .unsubscribe : .nothing
         case .subscribed:
             return .unsubscribe
-        case .subscribing:
-            isWanted = false
+        case .subscribing(let deadline, let request), .unsubscribing(let deadline, let request):
+            phase = .unsubscribing(deadline: deadline, request)
             decryption?.giveUp()
             return .later
         }
@@ -182,35 +198,34 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package mutating func succeeded(now: Instant) -> Confirmation? {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
-        case .subscribing: break
-        case .failed where isUnanswered || isRefused: break
-        case .authorizing(let id) where isUnanswered || isRefused: confirmation.needlessAuthorization = id
-        case .awaitingSignIn where isUnanswered || isRefused: break
-        case .queued where isUnanswered || isRefused: break
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribed, .failed, .invalid: return nil
+        case .subscribing, .unsubscribing: break
+        case .failed, .authorizing, .awaitingSignIn, .queued:
+            guard earlierRequest != nil else { return nil }
+            if case .authorizing(let id) = phase { confirmation.needlessAuthorization = id }
+        case .idle, .subscribed, .invalid: return nil
         }
         phase = .subscribed
-        hasStartedOver = false
-        isUnanswered = false
-        isRefused = false
+        earlierRequest = nil
         lostAt = nil
         return confirmation
     }
 
     /// The server takes no more now. One that was sent may have been taken all the same.
-    mutating func queue(_ authorization: Authorization?) {
-        isUnanswered = isUnanswered || isPending
-        phase = .queued(authorization)
+    mutating func queue(_ request: Request) {
+        if isPending { earlierRequest = .unanswered }
+        phase = .queued(request)
     }
 
     package mutating func failed(_ error: SubscriptionError) {
         if case .invalid = phase { return }
-        if case .subscribing = phase {
-            isUnanswered = isUnanswered || error.kind == .timedOut
-            isRefused = isRefused || error.kind == .refused
+        if isPending, earlierRequest != .unanswered {
+            switch error.kind {
+            case .timedOut: earlierRequest = .unanswered
+            case .refused: earlierRequest = .refused
+            default: break
+            }
         }
         phase = .failed(error)
-        hasStartedOver = false
     }
 
     /// It was subscribed, and the server is asked anew.
@@ -225,14 +240,12 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case .subscribed:
             lostAt = now
             phase = .idle
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .failed:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing, .failed:
             phase = .idle
         case .invalid:
             break
         }
-        hasStartedOver = false
-        isUnanswered = false
-        isRefused = false
+        earlierRequest = nil
         isAskedAnew = false
         roster?.connectionLost()
         decryption?.awaitNextKey()

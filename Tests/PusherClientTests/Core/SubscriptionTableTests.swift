@@ -116,7 +116,7 @@ struct SubscriptionTableTests {
             .signInFailed: "failed invalidAuthorization, sign-in signInFailed, failed x invalidAuthorization",
         ],
         .subscribing: [
-            .unsubscribe: "subscribing unwanted, retired x", .success: "{subscribed}",
+            .unsubscribe: "unsubscribing, retired x", .success: "{subscribed}",
             .error: "failed subscriptionRefused, report serverError of x, failed x subscriptionRefused",
             .refusal: "failed subscriptionRefused, failed x subscriptionRefused 401", .existing: "{existing}",
             .subscriptionTimer: "failed subscriptionTimedOut, failed x subscriptionTimedOut",

@@ -58,7 +58,7 @@ struct Coverage {
     private mutating func record(_ subscription: SubscriptionStateMachine, _ effects: [Effect]) {
         if case .awaitingSignIn = subscription.phase { count("presence waits for sign-in") }
         if subscription.isQueued { count("subscription queued") }
-        if subscription.hasStartedOver { count("started over") }
+        if case .subscribing(_, let request) = subscription.phase, request.hasStartedOver { count("started over") }
         if let held = subscription.decryption?.held, held.count > 1 { count("event held") }
     }
 

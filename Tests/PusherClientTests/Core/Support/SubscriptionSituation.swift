@@ -19,7 +19,7 @@ enum SubscriptionSituation: CaseIterable {
     var phase: String {
         switch self {
         case .absent: "gone"
-        case .unwanted: "subscribing unwanted"
+        case .unwanted: "unsubscribing"
         case .authorizingAnew: "authorizing"
         case .refused: "failed subscriptionRefused"
         case .timedOut: "failed subscriptionTimedOut"
@@ -81,17 +81,16 @@ extension CoreClient {
     /// The phase of a channel in words.
     func phase(of name: String) -> String {
         guard let subscription = machine.subscriptions[name] else { return "gone" }
-        let words =
-            switch subscription.phase {
-            case .idle: "idle"
-            case .authorizing: "authorizing"
-            case .awaitingSignIn: "awaitingSignIn"
-            case .queued: "queued"
-            case .subscribing: "subscribing"
-            case .subscribed: "subscribed"
-            case .failed(let error): "failed \(error.kind)"
-            case .invalid: "invalid"
-            }
-        return words + (subscription.isWanted ? "" : " unwanted")
+        return switch subscription.phase {
+        case .idle: "idle"
+        case .authorizing: "authorizing"
+        case .awaitingSignIn: "awaitingSignIn"
+        case .queued: "queued"
+        case .subscribing: "subscribing"
+        case .unsubscribing: "unsubscribing"
+        case .subscribed: "subscribed"
+        case .failed(let error): "failed \(error.kind)"
+        case .invalid: "invalid"
+        }
     }
 }

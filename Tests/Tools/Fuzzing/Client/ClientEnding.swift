@@ -55,7 +55,8 @@ struct ClientEnding {
         for subscription in machine.wantedSubscriptions {
             switch subscription.phase {
             case .subscribed, .failed, .invalid: break
-            case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing: names.append(subscription.name)
+            case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing:
+                names.append(subscription.name)
             }
         }
         switch machine.signIn.phase {

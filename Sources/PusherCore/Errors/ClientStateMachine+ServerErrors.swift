@@ -1,0 +1,185 @@
+import PusherProtocol
+import RealtimePrimitives
+
+/// `pusher:error` after the handshake (protocol clause 6.2): what it is about, and what follows.
+///
+/// The error is information: a server that means to end the connection closes it. Most servers do not say what an error
+/// answers, so each rule of ``subject(of:named:)`` is for what a server was seen to send.
+extension ClientStateMachine {
+    mutating func receivedError(
+        _ envelope: Envelope,
+        on attempt: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        let message = ServerErrorMessage(envelope.data)
+        session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
+        session?.silence.expectLoss(until: now + KeepAlive.timeOfError)
+        switch subject(of: message, named: envelope.channel) {
+        case .clientEvent:
+            clientEventRejected(message, named: envelope.channel, into: &effects)
+        case .anyMessage:
+            rateExceeded(message, now: now, into: &effects)
+        case .ownChannel(let name):
+            answered(.channel(name), now: now, into: &effects)
+            ownChannelFailed(name, message, named: envelope.channel, into: &effects)
+        case .signIn:
+            answered(.signIn, now: now, into: &effects)
+            failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
+        case .subscription(let name):
+            answered(.channel(name), now: now, into: &effects)
+            subscriptionFailed(name, message, on: attempt, now: now, into: &effects)
+        case .nothingPending(let answeredChannel):
+            if let answeredChannel { answered(.channel(answeredChannel), now: now, into: &effects) }
+            effects.append(.report(message.clientError(channelName: envelope.channel)))
+        case .unnamed:
+            receivedUnnamed(message, now: now, into: &effects)
+        }
+    }
+
+    // MARK: Rules
+
+    private enum ErrorSubject {
+        case clientEvent
+        /// The server takes no more messages. It does not say which one it has dropped.
+        case anyMessage
+        case ownChannel(String)
+        case signIn
+        /// The subscription to this channel, which is pending.
+        case subscription(String)
+        /// Nothing that is pending. It may be the late answer to an earlier subscription.
+        case nothingPending(answered: String?)
+        /// One of the requests without an answer, or something else.
+        case unnamed
+    }
+
+    /// - Parameter name: The channel that stands beside the message: pylon and soketi name it there.
+    private func subject(of message: ServerErrorMessage, named name: String?) -> ErrorSubject {
+        // Pusher and others reject client events only. Reverb counts all messages, and then says "Rate limit exceeded".
+        if message.isRejection {
+            let isClientEvent =
+                name != nil || message.concernsClientEvent || clientEventChannel(named: message) != nil
+            return isClientEvent ? .clientEvent : .anyMessage
+        }
+        if let name = ownChannel(named: name, message) { return .ownChannel(name) }
+        if isAboutSignIn(message, named: name) { return .signIn }
+        if let name = pendingChannel(named: name, message) { return .subscription(name) }
+        let isNamed = name != nil || message.channelNamed { subscriptions[$0] != nil } != nil
+        guard isNamed || message.isExistingSubscription || message.isMissingSubscription || message.quotesUserData
+        else {
+            return .unnamed
+        }
+        // It answers an unsubscribe.
+        if message.isMissingSubscription { return .nothingPending(answered: nil) }
+        return .nothingPending(answered: name ?? message.channelNamed { session?.requests.sent[.channel($0)] != nil })
+    }
+
+    /// Pusher has the name in the message: "Existing subscription to channel a", "Auth info required to subscribe to a".
+    private func pendingChannel(named name: String?, _ message: ServerErrorMessage) -> String? {
+        // "No current subscription to channel a" may answer an earlier unsubscribe of a channel that is subscribed again.
+        guard !message.isMissingSubscription else { return nil }
+        if let name { return subscriptions[name]?.isPending == true ? name : nil }
+        // Pusher quotes what was signed for a sign-in, which may have been given up.
+        guard !message.quotesUserData else { return nil }
+        return message.channelNamed { subscriptions[$0]?.isPending == true }
+    }
+
+    private func ownChannel(named name: String?, _ message: ServerErrorMessage) -> String? {
+        let ownChannels = signIn.ownChannels
+        guard !ownChannels.isEmpty, !message.isMissingSubscription, !message.quotesUserData else { return nil }
+        if let name { return ownChannels[name] == nil ? nil : name }
+        return ownChannels.keys.filter(message.hasName).max { $0.utf8.count < $1.utf8.count }
+    }
+
+    /// A refused sign-in has no name: Pusher quotes what was signed, pylon and soketi speak of the sign-in.
+    private func isAboutSignIn(_ message: ServerErrorMessage, named name: String?) -> Bool {
+        guard signIn.isAwaitingServer, name == nil, message.canRefuseSignIn else { return false }
+        if message.quotesUserData { return true }
+        // A channel may well be called "signin".
+        return message.concernsSignIn && message.channelNamed(where: { subscriptions[$0] != nil }) == nil
+    }
+
+    /// Whether it can be about a subscription or the sign-in, and about nothing else. Reverb refuses both without a name.
+    private func canRefuseAnything(_ message: ServerErrorMessage, now: Instant) -> Bool {
+        guard message.canRefuseSubscription || message.isInvalidMessage else { return false }
+        // Other messages are answered only if something is wrong with them.
+        let hasOwnMessage = session?.ownMessageSentAt.map { now - $0 < .seconds(10) } ?? false
+        return message.isUnauthorized || !hasOwnMessage && !clientEvents.hasRecent(now: now)
+    }
+
+    // MARK: What follows
+
+    private mutating func subscriptionFailed(
+        _ name: String,
+        _ message: ServerErrorMessage,
+        on attempt: AttemptID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        if message.isExistingSubscription {
+            // Pusher and slanger: the server has not yet seen, or has lost, the end of an older subscription.
+            guard subscriptions[name]?.roster != nil, subscriptions[name]?.isWanted == true else {
+                let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
+                return subscriptionSucceeded(success, on: attempt, now: now, into: &effects)
+            }
+            if startOver(name, now: now, into: &effects) { return }
+        }
+        effects.append(.report(message.clientError(channelName: name)))
+        let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
+        failSubscription(name, error, now: now, into: &effects)
+    }
+
+    /// The server has answered a request. Errors that it did not explain may be another one's now.
+    mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
+        guard let faults = session?.requests.answered(request) else { return }
+        if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
+        fail(faults, now: now, into: &effects)
+        sendQueuedSubscriptions(now: now, into: &effects)
+    }
+
+    private mutating func receivedUnnamed(
+        _ message: ServerErrorMessage,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        let canRefuse = canRefuseAnything(message, now: now)
+        let faults = session?.requests.received(message, canRefuse: canRefuse, now: now) ?? []
+        var channel: String?
+        if faults.count == 1, let fault = faults.first {
+            switch fault.request {
+            // The failure says all.
+            case .signIn where signIn.isAwaitingServer: return fail(faults, now: now, into: &effects)
+            case .channel(let name) where subscriptions[name] != nil: channel = name
+            case .signIn, .channel, .abandoned: break
+            }
+        }
+        effects.append(.report(message.clientError(channelName: channel)))
+        fail(faults, now: now, into: &effects)
+    }
+
+    private mutating func fail(_ faults: [UnansweredRequests.Fault], now: Instant, into effects: inout [Effect]) {
+        for fault in faults {
+            let message = fault.message
+            switch fault.request {
+            case .signIn where signIn.isAwaitingServer:
+                failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
+            case .channel(let name) where subscriptions[name]?.isPending == true:
+                let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
+                pace.answered(now: now)
+                failSubscription(name, error, now: now, into: &effects)
+            case .channel(let name) where signIn.ownChannels[name] != nil:
+                ownChannelRefused(name, into: &effects)
+            case .signIn, .channel, .abandoned:
+                // It was given up.
+                break
+            }
+        }
+    }
+
+    /// For the error about a request that was not answered in time.
+    func words(since request: UnansweredRequests.Request) -> String {
+        guard let message = session?.requests.words(since: request) else { return "" }
+        let code = message.code.map { " (\($0))" } ?? ""
+        return "; without saying of what, it said: \(message.message.quoted)\(code)"
+    }
+}
