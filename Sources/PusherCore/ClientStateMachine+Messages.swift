@@ -9,15 +9,20 @@ extension ClientStateMachine {
         case channel(ChannelID)
     }
 
-    /// The recipient of an event that changes nothing, and only has to be handed over; nil for anything else. It says
-    /// what ``received(_:on:now:into:)`` would, but for the activity, which is once enough for many.
+    /// The recipient of an event that changes nothing, and only has to be delivered; `nil` for anything else. For such an
+    /// event, the shell can do without ``received(_:on:now:into:)``, if it says later how many there were: see
+    /// ``delivered(eventCount:)``.
     package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
         guard connection.establishedAttempt == id, !EventName.isProtocolEvent(eventName) else { return nil }
+        return recipient(onChannel: channelName)
+    }
+
+    private func recipient(onChannel channelName: String?) -> Recipient? {
         guard let channelName else { return .globalListeners }
         return subscriptions.recipient(channelName).map { .channel($0) }
     }
 
-    /// A message came. One that names no protocol event is on its way to the user after one look at the channel table.
+    /// A message came. One that names no protocol event is on its way to the app after one look at the channel table.
     package mutating func received(
         _ envelope: Envelope,
         on id: AttemptID,
@@ -120,28 +125,27 @@ extension ClientStateMachine {
     // MARK: Events
 
     private mutating func deliver(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        statistics.events.received += 1
-        guard let name = envelope.channel else {
-            statistics.events.delivered += 1
-            return effects.append(.deliver(nil, envelope))
+        if let recipient = recipient(onChannel: envelope.channel) {
+            delivered(eventCount: 1)
+            return effects.append(.deliver(recipient, envelope))
         }
         // An event may still come for a channel that was just unsubscribed.
-        guard let subscription = subscriptions[name], subscription.hasEvents else {
+        guard let name = envelope.channel, let subscription = subscriptions[name], subscription.hasEvents else {
             return receivedForUser(envelope, into: &effects)
         }
-        if subscription.decryption != nil, !EventName.isProtocolEvent(envelope.event) {
-            if case .failed(let error) = subscription.phase, error.kind != .timedOut {
-                // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
-                statistics.events.undecryptable += 1
-                let failure = Self.failure(of: envelope, .noKey(error), on: name)
-                return effects.append(.failedToDecrypt(subscription.id, envelope, failure))
-            }
-            let limit = configuration.heldEncryptedEvents
-            decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
-        } else {
-            statistics.events.delivered += 1
-            effects.append(.deliver(subscription.id, envelope))
+        guard !EventName.isProtocolEvent(envelope.event) else {
+            delivered(eventCount: 1)
+            return effects.append(.deliver(.channel(subscription.id), envelope))
         }
+        statistics.events.received += 1
+        if case .failed(let error) = subscription.phase, error.kind != .timedOut {
+            // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
+            statistics.events.undecryptable += 1
+            let failure = Self.failure(of: envelope, .noKey(error), on: name)
+            return effects.append(.failedToDecrypt(subscription.id, envelope, failure))
+        }
+        let limit = configuration.heldEncryptedEvents
+        decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
     }
 
     private mutating func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {

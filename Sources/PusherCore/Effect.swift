@@ -47,8 +47,8 @@ package enum Effect: Hashable, Sendable {
     /// Something went wrong that no waiting call is told of, or not alone.
     case report(PusherClientError)
 
-    /// Hand an event to the handlers of all events, and to those of its channel.
-    case deliver(ChannelID?, Envelope)
+    /// Deliver an event to the listeners of all events, and to those of its recipient.
+    case deliver(ClientStateMachine.Recipient, Envelope)
     /// A channel is subscribed; `away` is how long it was not, where it had been before.
     case subscribed(ChannelID, Envelope, away: Duration?)
     /// A channel could not be subscribed. The envelope is the event that its handlers get.

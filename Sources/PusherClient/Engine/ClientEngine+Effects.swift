@@ -35,8 +35,8 @@ extension ClientEngine {
             broadcast(status, to: statuses)
         case .report(let error): report(error)
 
-        case .deliver(let id, let envelope):
-            deliverServerEvent(PusherEvent(envelope), to: id.flatMap(channel))
+        case .deliver(.globalListeners, let envelope): deliverServerEvent(PusherEvent(envelope), to: nil)
+        case .deliver(.channel(let id), let envelope): deliverServerEvent(PusherEvent(envelope), to: channel(id))
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):

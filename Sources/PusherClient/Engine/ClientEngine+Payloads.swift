@@ -21,7 +21,7 @@ extension ClientEngine {
         defer { loopState.value.payloadReaders[channelName] = reader }
         do {
             return try reader.incoming(payload).map { changed in
-                changed.hasBytes(of: payload) ? event : PusherEvent(event.envelope.carrying(changed))
+                changed.hasBytes(of: payload) ? event : PusherEvent(event, carrying: changed)
             }
         } catch {
             loopState.value.counts.untransformedEvents += 1
@@ -40,16 +40,5 @@ extension ClientEngine {
         loopState.value.payloadReaders = loopState.value.payloadReaders.filter {
             !$0.key.hasPrefix(ChannelName.serverToUserPrefix)
         }
-    }
-}
-
-extension Envelope {
-    fileprivate func carrying(_ payload: EventPayload) -> Envelope {
-        var envelope = self
-        envelope.event = payload.eventName
-        if !EventPayload.haveSameBytes(payload.data, data.text) {
-            envelope.data = payload.data.map { .string($0) } ?? .none
-        }
-        return envelope
     }
 }

@@ -40,7 +40,7 @@ extension ClientEngine {
         do {
             let envelope = try Envelope(decoding: buffer.readableBytesUInt8Span)
             if tracesMessages { trace("Received", envelope, String(buffer: buffer)) }
-            inbox.append(PusherEvent(envelope), bytes: buffer.readableBytes)
+            inbox.append(envelope, bytes: buffer.readableBytes)
         } catch {
             if tracesMessages {
                 logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer).escapingControls)"])
@@ -70,9 +70,8 @@ extension ClientEngine {
         let now = now()
         let mustDrain = state.withLockedValue { $0.receive(&batch, on: id, now: now) }
         if mustDrain {
-            for index in batch.deliveries.indices {
-                guard case .channel(let channel) = batch.deliveries[index] else { continue }
-                deliverServerEvent(batch.events[index], to: channel)
+            for (index, channel) in batch.deliveries {
+                deliverServerEvent(PusherEvent(batch.messages[index]), to: channel)
             }
             drain()
         }
@@ -88,27 +87,25 @@ extension ClientEngine.State {
     /// - Returns: Whether the caller has to deliver, and then to see to the effects.
     fileprivate mutating func receive(_ batch: inout Inbox.Batch, on id: AttemptID, now: Instant) -> Bool {
         machine.activity(on: id, now: now, into: &pending)
-        counts.messagesReceived += batch.events.count
+        counts.messagesReceived += batch.messages.count
         counts.bytesReceived += batch.bytes
-        var handedOver = 0
-        for event in batch.events {
-            guard !isDraining, pending.isEmpty else {
-                machine.received(event.envelope, on: id, now: now, into: &pending)
+        for index in batch.messages.indices {
+            guard !isDraining, pending.isEmpty,
+                let recipient = machine.recipient(
+                    ofEvent: batch.messages[index].event,
+                    on: batch.messages[index].channel,
+                    id
+                )
+            else {
+                machine.received(batch.messages[index], on: id, now: now, into: &pending)
                 continue
             }
-            switch machine.recipient(ofEvent: event.eventName, on: event.channelName, id) {
-            case .channel(let id):
-                batch.deliveries.append(.channel(channels[id]))
-                handedOver += 1
-            case .globalListeners:
-                batch.deliveries.append(.channel(nil))
-                handedOver += 1
-            case nil:
-                batch.deliveries.append(.none)
-                machine.received(event.envelope, on: id, now: now, into: &pending)
+            switch recipient {
+            case .channel(let id): batch.deliveries.append((index, channels[id]))
+            case .globalListeners: batch.deliveries.append((index, nil))
             }
         }
-        machine.handedOver(events: handedOver)
+        machine.delivered(eventCount: batch.deliveries.count)
         guard !isDraining else { return false }
         isDraining = true
         return true

@@ -1,34 +1,28 @@
+import PusherProtocol
+
 /// The messages of one read of one connection, until it is over. Only the event loop touches it.
 final class Inbox {
-    /// Messages on their way through the machine, and out of it.
+    /// Messages on their way through the machine.
     struct Batch {
-        var events: [PusherEvent] = []
-        /// For those at the front: to whom they go.
-        var deliveries: [Delivery] = []
+        var messages: [Envelope] = []
+        /// The ordinary events, which changed nothing and had no effect: where each stands, and its channel, if it has one.
+        var deliveries: [(index: Int, channel: PusherChannel?)] = []
         /// What the messages had, in all.
         var bytes = 0
 
         /// Keeps memory for as many messages as there were, unless that is many more than there were now.
         mutating func removeAll() {
-            let isWorthIt = events.capacity <= max(64, 4 * events.count)
-            events.removeAll(keepingCapacity: isWorthIt)
+            let isWorthIt = messages.capacity <= max(64, 4 * messages.count)
+            messages.removeAll(keepingCapacity: isWorthIt)
             deliveries.removeAll(keepingCapacity: isWorthIt)
             bytes = 0
         }
     }
 
-    enum Delivery {
-        /// The machine has seen to it, without any effect.
-        case none
-        /// To whoever wants the events of all channels, and to the channel's, where there is one.
-        case channel(PusherChannel?)
-    }
-
     private var batch = Batch()
 
-    /// A message came: any one, not only what is an event for the application.
-    func append(_ event: PusherEvent, bytes: Int) {
-        batch.events.append(event)
+    func append(_ message: consuming Envelope, bytes: Int) {
+        batch.messages.append(message)
         batch.bytes += bytes
     }
 
@@ -45,5 +39,5 @@ final class Inbox {
         if isEmpty { swap(&batch, &self.batch) }
     }
 
-    var isEmpty: Bool { batch.events.isEmpty }
+    var isEmpty: Bool { batch.messages.isEmpty }
 }

@@ -53,17 +53,15 @@ public final class PusherEvent: Sendable {
         if case .json = envelope.data { isDataEncodedOnce = true } else { isDataEncodedOnce = false }
     }
 
-    /// The message that the event was.
-    var envelope: Envelope {
-        let payload: Envelope.Payload
-        if let data { payload = isDataEncodedOnce ? .json(data) : .string(data) } else { payload = .none }
-        return Envelope(
-            event: eventName,
-            channel: channelName,
-            data: payload,
-            userID: userId,
-            unknownKeysText: unknownKeysText
-        )
+    /// The same event with what a ``PayloadTransformer`` made of it.
+    init(_ original: PusherEvent, carrying payload: EventPayload) {
+        failure = original.failure
+        eventName = payload.eventName
+        channelName = original.channelName
+        data = payload.data
+        userId = original.userId
+        unknownKeysText = original.unknownKeysText
+        isDataEncodedOnce = original.isDataEncodedOnce && EventPayload.haveSameBytes(payload.data, original.data)
     }
 
     /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil where the key is missing.

@@ -209,6 +209,6 @@ extension ClientStateMachine {
         effects.append(.report(error))
         guard let name, let subscription = subscriptions[name], subscription.isWanted else { return }
         let event = Envelope(event: EventName.error, channel: name, data: .string(message.jsonText))
-        effects.append(.deliver(subscription.id, event))
+        effects.append(.deliver(.channel(subscription.id), event))
     }
 }

@@ -173,6 +173,7 @@ extension ClientStateMachine {
 
     /// An event that no subscribed channel has: the user's own, or nobody's.
     mutating func receivedForUser(_ envelope: Envelope, into effects: inout [Effect]) {
+        statistics.events.received += 1
         guard let user = signIn.user, envelope.channel == user.channelName,
             !EventName.isProtocolEvent(envelope.event)
         else {

@@ -14,8 +14,8 @@ extension ClientStateMachine {
         return statistics
     }
 
-    /// So many events were handed over as ``recipient(ofEvent:on:_:)`` said.
-    package mutating func handedOver(events count: Int) {
+    /// So many events were delivered as ``recipient(ofEvent:on:_:)`` said.
+    package mutating func delivered(eventCount count: Int) {
         statistics.events.received += count
         statistics.events.delivered += count
     }

@@ -23,7 +23,7 @@ extension ClientStateMachine {
             switch step {
             case .deliver(let envelope):
                 statistics.events.delivered += 1
-                effects.append(.deliver(id, envelope))
+                effects.append(.deliver(.channel(id), envelope))
             case .fail(let envelope, let reason):
                 statistics.events.undecryptable += 1
                 let error = Self.failure(of: envelope, reason, on: name)

@@ -34,7 +34,7 @@ struct ChannelLedger {
         case .memberRemoved(let id, let member, _):
             check(subscribed[id] != nil, "\(member.id) leaves a channel that is not subscribed")
             check(members[id, default: []].remove(member.id) != nil, "\(member.id) goes, and was not there")
-        case .deliver(let id?, let event), .failedToDecrypt(let id, let event, _):
+        case .deliver(.channel(let id), let event), .failedToDecrypt(let id, let event, _):
             guard let number = Self.number(event.event, after: "e") else { return }
             check(lastEncrypted[id, default: 0] < number, "encrypted event \(number) comes out of order")
             lastEncrypted[id] = number

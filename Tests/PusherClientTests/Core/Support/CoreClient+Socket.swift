@@ -26,16 +26,14 @@ extension CoreClient {
     /// Where the machine names the recipient of an event, handing it over is all that there is to do.
     private func checkRecipient(of envelope: Envelope, on id: AttemptID) {
         guard let recipient = machine.recipient(ofEvent: envelope.event, on: envelope.channel, id) else { return }
-        var channel: ChannelID?
-        if case .channel(let id) = recipient { channel = id }
         var received = machine
         var effects: [Effect] = []
         received.received(envelope, on: id, now: now, into: &effects)
         var handedOver = machine
         var otherEffects: [Effect] = []
         handedOver.activity(on: id, now: now, into: &otherEffects)
-        handedOver.handedOver(events: 1)
-        #expect(effects == otherEffects + [.deliver(channel, envelope)])
+        handedOver.delivered(eventCount: 1)
+        #expect(effects == otherEffects + [.deliver(recipient, envelope)])
         #expect(received == handedOver)
     }
 

@@ -70,7 +70,7 @@ struct Coverage {
             if case .failed = old.phase, new.phase == .subscribed { count("confirmed late") }
             guard case .refreshing? = old.decryption?.phase else { continue }
             let isRead = effects.contains { effect in
-                if case .deliver(new.id, let event) = effect { event.event.hasPrefix("e") } else { false }
+                if case .deliver(.channel(new.id), let event) = effect { event.event.hasPrefix("e") } else { false }
             }
             if isRead { count("read after a refresh") }
         }

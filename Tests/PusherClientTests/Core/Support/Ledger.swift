@@ -112,11 +112,11 @@ struct Ledger {
             status = new
         case .report, .signedIn, .signInFailed, .deliverToUser, .watchlistChanged:
             break
-        case .deliver(let id?, _), .subscribed(let id, _, _), .subscriptionCountChanged(let id, _, _),
+        case .deliver(.channel(let id), _), .subscribed(let id, _, _), .subscriptionCountChanged(let id, _, _),
             .membersReplaced(let id, _, _), .memberAdded(let id, _, _), .memberRemoved(let id, _, _),
             .cacheMissed(let id, _), .failedToDecrypt(let id, _, _):
             check(!retired.contains(id), "a retired channel is told of an event")
-        case .deliver(nil, _):
+        case .deliver(.globalListeners, _):
             break
         case .subscriptionFailed(let id, _, let event):
             check(!retired.contains(id), "a retired channel is told of its failure")

@@ -149,7 +149,8 @@ struct Names {
         case .stateChanged(let old, let new): "\(old.stringValue()) → \(new.stringValue())"
         case .statusChanged(let status): "status \(words(status))"
         case .report(let error): "report \(words(error))"
-        case .deliver(let id, let event): "deliver \(id.map(name) ?? "-") \(event.event)"
+        case .deliver(.globalListeners, let event): "deliver - \(event.event)"
+        case .deliver(.channel(let id), let event): "deliver \(name(id)) \(event.event)"
         case .subscribed(let id, _, let away): "subscribed \(name(id))" + (away.map { " away \($0.words)" } ?? "")
         case .subscriptionFailed(let id, let error, _): "failed \(name(id)) \(words(error.clientError, in: name(id)))"
         case .subscriptionCountChanged(let id, let count, _): "count \(name(id)) \(count)"
