@@ -1,3 +1,4 @@
+import Foundation
 import Logging
 import NIOCore
 import PusherProtocol
@@ -123,5 +124,76 @@ extension ClientEngine {
         let sequences = loopState.value.sequencesToWake
         loopState.value.sequencesToWake = []
         for sequence in sequences { sequence.wake() }
+    }
+
+    // MARK: The payload transformer
+
+    /// What is delivered for an event of a channel.
+    func transformed(_ event: PusherEvent) -> [PusherEvent] {
+        guard let transformer = options.payloadTransformer, let channelName = event.channelName,
+            !EventName.isProtocolEvent(event.eventName)
+        else { return [event] }
+        let payload = EventPayload(
+            eventName: event.eventName,
+            data: event.data,
+            channelName: channelName,
+            userId: event.userId
+        )
+        // Taken out: what it keeps would be copied as soon as it changes.
+        var reader =
+            loopState.value.payloadReaders.removeValue(forKey: channelName)
+            ?? transformer.makeReader(channelName: channelName)
+        defer { loopState.value.payloadReaders[channelName] = reader }
+        do {
+            return try reader.incoming(payload).map { changed in
+                changed.hasBytes(of: payload) ? event : PusherEvent(event, carrying: changed)
+            }
+        } catch {
+            loopState.value.counts.untransformedEvents += 1
+            report(.transformerThrew(error, "the event \(event.eventName.quoted) was not delivered", channelName))
+            return []
+        }
+    }
+
+    /// Nothing is left over from what came before.
+    func forgetPayloads(of channelName: String) {
+        loopState.value.payloadReaders[channelName] = nil
+    }
+
+    /// The same for the events of whoever was the user.
+    func forgetPayloadsOfUsers() {
+        loopState.value.payloadReaders = loopState.value.payloadReaders.filter {
+            !$0.key.hasPrefix(ChannelName.serverToUserPrefix)
+        }
+    }
+
+    // MARK: Binding
+
+    /// - Parameters:
+    ///   - name: The event's name; nil for every event.
+    ///   - listeners: Those of a channel, of the client or of the user.
+    ///   - dispatcher: What runs the callback; nil for where the options say.
+    /// - Returns: The callback's id; that of none where there are too many, which is reported.
+    func bind(
+        _ name: String?,
+        to listeners: ListenerRegistry,
+        by dispatcher: CallbackDispatcher? = nil,
+        _ callback: @escaping @Sendable (PusherEvent) -> Void
+    ) -> String {
+        listeners.bind(name, by: dispatcher ?? self.dispatcher, callback)
+            ?? refuseBinding(name.map { "the event \($0.quoted)" } ?? "every event")
+    }
+
+    /// - Returns: The id of no callback.
+    func refuseBinding(_ what: String) -> String {
+        let error = PusherClientError(
+            .tooManyBindings,
+            """
+            a callback was not bound to \(what): \(limits.bindings) are bound to the same object already, and \
+            limits.bindings allows no more. Whoever binds again and again has to unbind, or to use observe(…)
+            """
+        )
+        step { state, _ in state.pending.append(.report(error)) }
+        return UUID().uuidString
     }
 }

@@ -160,119 +160,69 @@ extension ClientEngine {
         return number
     }
 
-    // MARK: Delivery
+    // MARK: Authorizers, which are your code, and slow
 
-    func channel(_ id: ChannelID) -> PusherChannel? {
-        read { $0.channels[id] }
-    }
-
-    private func subscribed(_ id: ChannelID, _ envelope: Envelope, away: Duration?) {
-        guard let channel = channel(id) else { return }
-        debug("subscribed to \(channel.name)")
-        forgetPayloads(of: channel.name)
-        announce(envelope, on: id)
-        let name = channel.name
-        notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
-        guard let away else { return }
-        let resubscription = Resubscription(channelName: name, away: away)
-        channel.broadcast(resubscription, to: \.resubscriptions)
-        if channel.onResubscribed != nil {
-            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .outcomes, for: self)
+    /// In another turn of the loop: what comes up in this one, retries that are due among it, comes together.
+    func gatherAuthorizations() {
+        eventLoop.execute { [self] in
+            let batchSize = options.authMethod.maximumBatchSize
+            step { state, now in
+                state.machine.authorizationsGathered(batchSize: batchSize, now: now, into: &state.pending)
+            }
         }
     }
 
-    private func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
-        let name = error.channelName
-        logger.warning(
-            "Subscription failed",
-            metadata: ["pusher.channel": "\(name.escapingControls)", "pusher.error": "\(error)"]
-        )
-        debug("subscription to \(name) failed: \(error.message)")
-        publish(error.clientError)
-        announce(envelope, on: id, subscriptionError: error)
-        notify(keep: .outcomes) { delegate in
-            delegate.failedToSubscribeToChannel(
-                name: name,
-                response: error.response,
-                data: error.body,
-                error: error.bridged
-            )
+    func authorize(_ questions: [AuthorizationTry: AuthorizationQuestion]) {
+        let context = authorizationContext
+        let tries = questions.keys.sorted()
+        var requests: [AuthorizationRequest] = []
+        for case let question? in tries.map({ questions[$0] }) {
+            switch question.subject {
+            case .channel(let name):
+                requests.append(AuthorizationRequest(socketID: question.socketID, channelName: name))
+            case .user:
+                let (method, socketID) = (options.userAuthMethod, question.socketID)
+                return ask(tries) { [await method.authenticate(socketID: socketID, in: context)] }
+            }
         }
+        let method = options.authMethod
+        ask(tries) { [requests] in await method.authorize(requests, in: context) }
     }
 
-    // MARK: Reporting
-
-    /// What somebody should know who follows nothing but the log is a warning: the first failure of an outage, and the
-    /// end of all attempts.
-    private func log(_ status: ConnectionStatus) {
-        let text = status.description(at: clock())
-        switch status {
-        case .waiting(_, _, let reason) where !loopState.value.hasLoggedOutage,
-            .refused(let reason), .disconnected(let reason?):
-            loopState.value.hasLoggedOutage = true
-            logger.warning(
-                "\(connectionStateText(status))",
-                metadata: ["pusher.error": "\(reason.code): \(reason.message)", "pusher.status": "\(text)"]
-            )
-        case .connected where loopState.value.hasLoggedOutage:
-            loopState.value.hasLoggedOutage = false
-            // As loud as what it puts an end to.
-            let outage = read { $0.machine.connection.lastOutage } ?? .zero
-            logger.warning("Connected again", metadata: ["pusher.status": "\(text)", "pusher.outage": "\(outage)"])
-        case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
-            logger.debug("Connection status", metadata: ["pusher.status": "\(text)"])
-        }
-    }
-
-    func logKeepAlive() {
-        let keepAlive = read { $0.machine.keepAlive }
-        guard keepAlive.interval != loopState.value.keepAliveInterval else { return }
-        loopState.value.keepAliveInterval = keepAlive.interval
-        if let interval = keepAlive.interval, let silence = keepAlive.lastSilence {
-            debug("pinging after \(interval) without a message: a connection was lost after \(silence) without one")
-        } else {
-            debug("pinging after the activity timeout only")
-        }
-    }
-
-    private func connectionStateText(_ status: ConnectionStatus) -> String {
-        switch status {
-        case .waiting: "There is no connection; trying again"
-        case .refused(let reason) where reason.code != .connectionRefused: "No connection can be made"
-        case .refused: "The connection is refused"
-        default: "The connection has ended"
-        }
-    }
-
-    func report(_ error: PusherClientError) {
-        if !warn(error) { logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"]) }
-        debug("error: \(error.message)")
-        publish(error)
-        let reported = PusherError(error)
-        notify { $0.receivedError(error: reported) }
-    }
-
-    /// Calls the delegate, if there is one by then, on the callback queue.
-    func notify(
-        keep retention: CallbackDispatcher.Retention = .newest,
-        _ call: @escaping @Sendable (any PusherDelegate) -> Void
+    private func ask(
+        _ tries: [AuthorizationTry],
+        _ authorizer: @escaping @Sendable () async -> [Result<Authorization, AuthorizationError>]
     ) {
-        guard read({ $0.delegate.value }) != nil else { return }
-        dispatcher.enqueue(
-            .call {
-                guard let delegate = self.read({ $0.delegate.value }) else { return }
-                call(delegate)
-            },
-            keep: retention,
-            for: self
-        )
+        let task = Task {
+            let results = await authorizer()
+            eventLoop.execute { self.answer(Array(zip(tries, results))) }
+        }
+        loopState.value.authorizations.add(task, for: tries)
     }
 
-    func debug(_ message: @autoclosure () -> String) {
-        guard logger.logLevel <= .debug || read({ $0.delegate.value }) != nil else { return }
-        let message = message().escapingControls
-        logger.debug("\(message)")
-        notify { $0.debugLog(message: "[PUSHER DEBUG] \(message)") }
+    private func answer(_ answers: [(AuthorizationTry, Result<Authorization, AuthorizationError>)]) {
+        for (authorization, _) in answers { _ = loopState.value.authorizations.remove(authorization) }
+        step { state, now in
+            for (authorization, result) in answers {
+                state.machine.authorized(authorization, result, now: now, into: &state.pending)
+            }
+        }
+    }
+
+    /// A request of which no answer is wanted any more is cancelled.
+    func cancelAuthorization(_ authorization: AuthorizationTry) {
+        loopState.value.authorizations.remove(authorization)?.cancel()
+    }
+
+    private var authorizationContext: AuthorizationContext {
+        AuthorizationContext(
+            key: read { $0.endpoint.key },
+            requester: requester,
+            pinnedHost: PinnedHost(read { $0.endpoint.server }, options.tls),
+            userDataFetcher: read { $0.userDataFetcher },
+            timeout: options.timeouts.authorization,
+            maximumResponseSize: limits.authorizationResponseSize
+        )
     }
 }
 
@@ -286,45 +236,5 @@ extension RetryContext {
             minimumDelay: question.minimumDelay,
             random: random
         )
-    }
-}
-
-extension SubscriptionError {
-    /// The error for an API that knows `NSError` only.
-    fileprivate var bridged: NSError {
-        NSError(
-            domain: "com.pusher.PusherClient",
-            code: httpStatus ?? serverCode ?? 0,
-            userInfo: [
-                NSLocalizedDescriptionKey: description,
-                NSLocalizedFailureReasonErrorKey: message,
-                NSUnderlyingErrorKey: self,
-            ]
-        )
-    }
-
-    /// The authorization endpoint's answer.
-    fileprivate var response: URLResponse? {
-        guard let error = cause as? AuthorizationError, let status = error.httpStatus,
-            let url = error.url.flatMap({ URL(string: $0) })
-        else { return nil }
-        return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: error.httpHeaders)
-    }
-}
-
-extension ClientEngine {
-    /// Writes a message to the log. Of those that have a signature in them, or may have, no more than is safe.
-    func trace(_ what: Logger.Message, _ envelope: Envelope, _ text: String) {
-        let shown: String
-        switch envelope.event {
-        case EventName.subscribe, EventName.signIn, EventName.signInSuccess:
-            let channel = envelope.data.value?["channel"]?.string
-            shown = "\(envelope.event) \(channel ?? "")"
-        case EventName.error, EventName.subscriptionError:
-            shown = ServerErrorMessage.presentable(text)
-        default:
-            shown = text
-        }
-        logger.trace(what, metadata: ["pusher.message": "\(shown.escapingControls)"])
     }
 }

@@ -297,10 +297,18 @@ package final class ClientEngine: Sendable {
         }
     }
 
+    func channel(_ id: ChannelID) -> PusherChannel? { read { $0.channels[id] } }
+
     // MARK: Release
 
     /// The application has dropped the client.
     func release() {
         step { state, now in state.machine.release(now: now, into: &state.pending) }
     }
+}
+
+/// Every object that the application has holds the engine, and the engine knows the secrets.
+extension ClientEngine: CustomReflectable {
+    /// Nothing, for `dump`.
+    package var customMirror: Mirror { Mirror(self, children: []) }
 }

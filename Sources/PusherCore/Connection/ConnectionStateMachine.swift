@@ -37,6 +37,18 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         var lastFailure: PusherClientError?
     }
 
+    /// What ``ConnectionStatus`` says to the application, in the machine's own time.
+    package enum Status: Hashable, Sendable {
+        case initialized
+        case connecting
+        case connected(socketID: String)
+        case unavailable(reason: PusherClientError?)
+        case waiting(until: Instant, attempt: Int, reason: PusherClientError)
+        case refused(PusherClientError)
+        case disconnecting
+        case disconnected(reason: PusherClientError?)
+    }
+
     /// What the client has to do, in this order.
     package enum Action: Hashable, Sendable {
         case open(AttemptID, TransportRequest)
@@ -283,6 +295,11 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return actions
     }
 
+    /// What an attempt connects to: the endpoint, over TLS once the server has said that it takes nothing else.
+    func target(_ configuration: CoreConfiguration) -> Result<TransportRequest, PusherClientError> {
+        configuration.endpoint.map { mustUseTLS ? $0.overTLS : $0 }
+    }
+
     mutating func beginOutage(_ configuration: CoreConfiguration, now: Instant) -> [Action] {
         outage = Outage(since: now)
         return [.setTimer(.unavailable, after: configuration.timeouts.unavailable)]
@@ -349,5 +366,32 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         guard announcedStatus != status else { return [] }
         announcedStatus = status
         return [.announceStatus(status)]
+    }
+}
+
+extension TransportRequest {
+    /// The same server over TLS: on the port given, or 443 where it was 80.
+    fileprivate var overTLS: TransportRequest {
+        var request = self
+        request.useTLS = true
+        if request.port == 80 { request.port = 443 }
+        return request
+    }
+}
+
+extension ConnectionStatus {
+    /// - Parameter origin: That of the machine's time.
+    package init(_ status: ConnectionStateMachine.Status, since origin: ContinuousClock.Instant) {
+        switch status {
+        case .initialized: self = .initialized
+        case .connecting: self = .connecting
+        case .connected(let socketID): self = .connected(socketID: socketID)
+        case .unavailable(let reason): self = .unavailable(reason: reason)
+        case .waiting(let until, let attempt, let reason):
+            self = .waiting(until: until.value(since: origin), attempt: attempt, reason: reason)
+        case .refused(let error): self = .refused(error)
+        case .disconnecting: self = .disconnecting
+        case .disconnected(let reason): self = .disconnected(reason: reason)
+        }
     }
 }

@@ -178,3 +178,113 @@ extension PusherStatistics {
         public init() {}
     }
 }
+
+extension PusherStatistics {
+    /// Events for the application.
+    ///
+    /// Each of the ``received`` events is one of the ``delivered`` or the ``undecryptable``, is ``held``, or was dropped
+    /// as ``DropReason/notSubscribed`` or ``DropReason/notConnected``. What is dropped for another reason was delivered
+    /// before, and then missed by a consumer.
+    public struct Events: Hashable, Sendable {
+        /// Events that came from the server.
+        public var received = 0
+        /// Events that were handed over to the handlers and sequences that there were for them, by way of the
+        /// ``PayloadTransformer``, if there is one.
+        public var delivered = 0
+        /// Delivered events for which there was neither a handler nor a sequence when they came. Nothing is wrong
+        /// where that is what is wanted; else a name may be.
+        public var unhandled = 0
+        /// Events of encrypted channels that could not be read. Each is reported.
+        public var undecryptable = 0
+        /// The events of encrypted channels that wait for a key now.
+        public var held = 0
+        /// What was dropped, by the reason. Of sequences and callbacks it is not events alone.
+        public var dropped: [DropReason: Int] = [:]
+
+        /// Makes statistics without any event.
+        public init() {}
+    }
+
+    /// Why an event did not come to where it could have. New reasons may come with new versions: keep a `default` when
+    /// you switch over them.
+    public struct DropReason: RawRepresentable, Hashable, Sendable {
+        /// The reason's name, as it is printed.
+        public let rawValue: String
+
+        /// Makes a reason from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+
+        /// Nobody wants the channel: it was unsubscribed while the event was on its way or waited for a key; or it is
+        /// that of a user who is not signed in.
+        public static let notSubscribed = Self(rawValue: "notSubscribed")
+        /// The event came before the server's greeting, after ``Pusher/disconnect()``, or on a connection that was
+        /// given up.
+        public static let notConnected = Self(rawValue: "notConnected")
+        /// A sequence was full: see ``PusherClientOptions/Limits-swift.struct/sequenceBuffer``. Counted for each
+        /// sequence, whatever its elements are: beside events statuses, errors, members and all others. Reported.
+        public static let sequenceOverflow = Self(rawValue: "sequenceOverflow")
+        /// A callback did not run because too many waited for their queue: see
+        /// ``PusherClientOptions/Limits-swift.struct/pendingCallbacks``. Reported.
+        public static let callbackOverflow = Self(rawValue: "callbackOverflow")
+        /// The data was not what a typed sequence or handler expects. Counted for each of them. Reported.
+        public static let undecodable = Self(rawValue: "undecodable")
+        /// The ``PayloadTransformer`` threw. Reported.
+        public static let transformerFailed = Self(rawValue: "transformerFailed")
+    }
+}
+
+extension PusherStatistics.DropReason: CustomStringConvertible {
+    /// The reason's name.
+    public var description: String { rawValue }
+}
+
+extension PusherStatistics {
+    /// How long something took, each time that it happened.
+    public struct Timing: Hashable, Sendable {
+        /// How often it happened.
+        public private(set) var count = 0
+        /// All times together.
+        public private(set) var total = Duration.zero
+        /// The longest time; zero where there was none.
+        public private(set) var longest = Duration.zero
+        /// The time of the last one; nil where there was none.
+        public private(set) var last: Duration?
+        /// The times that were not taken yet, for those who want each; nil where nobody does.
+        private var samples: [Duration]?
+
+        /// Makes a timing of nothing.
+        public init() {}
+
+        /// The mean of the times; nil where there was none.
+        public var mean: Duration? { count == 0 ? nil : total / count }
+    }
+}
+
+extension PusherStatistics.Timing {
+    /// It happened once more.
+    mutating func add(_ time: Duration) {
+        count += 1
+        total += time
+        longest = max(longest, time)
+        last = time
+        // Somebody takes them after each read; were they ever left, they must not pile up.
+        if let samples, samples.count < 10_000 { self.samples?.append(time) }
+    }
+
+    /// From now on each time is kept until it is taken. What came before is not to be had.
+    mutating func keepSamples() { samples = samples ?? [] }
+
+    /// The times since the last call.
+    mutating func takeSamples() -> [Duration] {
+        guard let taken = samples, !taken.isEmpty else { return [] }
+        samples = []
+        return taken
+    }
+
+    /// The same for somebody who wants no single times.
+    var summary: Self {
+        var summary = self
+        summary.samples = nil
+        return summary
+    }
+}

@@ -33,7 +33,7 @@ MUTANTS = [
      "        failWaiters(of: name, .subscriptionFailed(error), into: &effects)\n        drop", "        _ = error\n        drop"),
     ("callbacks after unsubscribe()", "Pusher+Channels.swift",
      "        channel?.finish()\n    }\n\n    /// Ends the subscriptions", "        _ = channel\n    }\n\n    /// Ends the subscriptions"),
-    ("requests that nobody waits for", "ClientEngine+Authorizations.swift",
+    ("requests that nobody waits for", "ClientEngine+Effects.swift",
      "        loopState.value.authorizations.remove(authorization)?.cancel()\n", "        _ = loopState.value.authorizations.remove(authorization)\n"),
     ("events that overtake a change of state", "ClientEngine+Receiving.swift",
      "guard !isDraining, pending.isEmpty,", "guard !isDraining,"),

@@ -1,8 +1,47 @@
+import Foundation
 import Logging
+import NIOCore
 import PusherProtocol
 
-/// Telling what happens on channels of particular kinds: presence, cache and encrypted ones.
+/// Telling what happens to subscriptions, to channels of particular kinds, and to the user: listeners, closures, sequences
+/// and the delegate. All of this happens on the event loop.
 extension ClientEngine {
+    // MARK: Subscriptions
+
+    func subscribed(_ id: ChannelID, _ envelope: Envelope, away: Duration?) {
+        guard let channel = channel(id) else { return }
+        debug("subscribed to \(channel.name)")
+        forgetPayloads(of: channel.name)
+        announce(envelope, on: id)
+        let name = channel.name
+        notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
+        guard let away else { return }
+        let resubscription = Resubscription(channelName: name, away: away)
+        channel.broadcast(resubscription, to: \.resubscriptions)
+        if channel.onResubscribed != nil {
+            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .outcomes, for: self)
+        }
+    }
+
+    func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
+        let name = error.channelName
+        logger.warning(
+            "Subscription failed",
+            metadata: ["pusher.channel": "\(name.escapingControls)", "pusher.error": "\(error)"]
+        )
+        debug("subscription to \(name) failed: \(error.message)")
+        publish(error.clientError)
+        announce(envelope, on: id, subscriptionError: error)
+        notify(keep: .outcomes) { delegate in
+            delegate.failedToSubscribeToChannel(
+                name: name,
+                response: error.response,
+                data: error.body,
+                error: error.bridged
+            )
+        }
+    }
+
     // MARK: Presence
 
     func membersReplaced(_ id: ChannelID, _ members: [PresenceMember], _ difference: PresenceRoster.Difference) {
@@ -75,6 +114,55 @@ extension ClientEngine {
             }
         }
         notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
+    }
+
+    // MARK: The user
+
+    func signedIn(_ user: SignedInUser, _ envelope: Envelope) {
+        debug("signed in as \(user.id)")
+        if options.payloadTransformer != nil { forgetPayloadsOfUsers() }
+        deliverToUser(envelope)
+    }
+
+    func signInFailed(_ error: PusherClientError, _ envelope: Envelope) {
+        logger.warning("Sign-in failed", metadata: ["pusher.error": "\(error)"])
+        debug("error: \(error.message)")
+        publish(error)
+        let reported = PusherError(error)
+        notify { $0.receivedError(error: reported) }
+        deliverToUser(envelope)
+    }
+
+    func deliverToUser(_ envelope: Envelope) {
+        deliver(PusherEvent(envelope), to: everyEvent, userEvents)
+    }
+
+    func watchlistChanged(_ event: WatchlistEvent) {
+        broadcast(event, to: watchlistEvents)
+        watchlistCallbacks.deliver(event, by: dispatcher, for: self)
+    }
+}
+
+extension SubscriptionError {
+    /// The error for an API that knows `NSError` only.
+    fileprivate var bridged: NSError {
+        NSError(
+            domain: "com.pusher.PusherClient",
+            code: httpStatus ?? serverCode ?? 0,
+            userInfo: [
+                NSLocalizedDescriptionKey: description,
+                NSLocalizedFailureReasonErrorKey: message,
+                NSUnderlyingErrorKey: self,
+            ]
+        )
+    }
+
+    /// The authorization endpoint's answer.
+    fileprivate var response: URLResponse? {
+        guard let error = cause as? AuthorizationError, let status = error.httpStatus,
+            let url = error.url.flatMap({ URL(string: $0) })
+        else { return nil }
+        return HTTPURLResponse(url: url, statusCode: status, httpVersion: "HTTP/1.1", headerFields: error.httpHeaders)
     }
 }
 
