@@ -36,9 +36,12 @@ package struct KeepAlive: Hashable, Sendable {
         if answeredCount >= patience { setInterval(nil) }
     }
 
-    /// The server takes no more messages, and has said so of a ping: that came through, and the next ones come less often.
+    /// The server takes no more messages, and has said so of a ping: that came through. The next ones come less often, but
+    /// more often than the silence that has cost a connection.
     mutating func pingRejected(activityTimeout: Duration) {
-        if let interval { setInterval(interval * 2 < activityTimeout ? interval * 2 : nil) }
+        guard let interval, let lastSilence else { return }
+        let next = (interval + lastSilence) / 2
+        setInterval(next < activityTimeout ? next : nil)
     }
 
     /// The connection has survived so long a silence of the client.

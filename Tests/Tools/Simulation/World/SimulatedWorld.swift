@@ -79,6 +79,11 @@ final class SimulatedWorld {
             case .perMinute(let count): .init(count: count, window: .seconds(60))
             case .droppingPerSecond(let count): .init(count: count, endsConnection: true)
             }
+        if settings.messageLimit != nil {
+            // As Reverb does it, the only server with such a limit. If the limit drops the end of a subscription, the next
+            // one is a duplicate: a server that does not answer these would keep the client waiting.
+            options.dialect.duplicateSubscription = .success
+        }
         options.maximumRecordCount = 64
         return options
     }
