@@ -225,6 +225,12 @@ let package = Package(
             path: "Tests/SocketTestSupport",
             swiftSettings: settings
         ),
+        .target(
+            name: "ProxyTestSupport",
+            dependencies: ["PusherTestServer", nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers],
+            path: "Tests/ProxyTestSupport",
+            swiftSettings: settings
+        ),
         .testTarget(
             name: "RealtimePrimitivesTests",
             dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto],
@@ -269,8 +275,8 @@ let package = Package(
         .testTarget(
             name: "PusherTestServerTests",
             dependencies: [
-                "PusherTestServer", "PusherProtocol", "PusherEncryption", "TestSupport", "TestTLS", nioCore, nioPosix,
-                nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
+                "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "TestSupport", "TestTLS",
+                nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
             ],
             swiftSettings: settings
         ),
@@ -283,8 +289,8 @@ let package = Package(
         .testTarget(
             name: "Swift6ProgramTests",
             dependencies: [
-                "PusherClient", "WebSocketClient", "PusherTestServer", "TestSupport", "TestTLS", logging,
-                serviceLifecycle, metrics,
+                "PusherClient", "WebSocketClient", "PusherTestServer", "ProxyTestSupport", "TestSupport", "TestTLS",
+                logging, serviceLifecycle, metrics,
             ],
             swiftSettings: warnings
         ),
@@ -292,10 +298,10 @@ let package = Package(
             name: "PusherClientTests",
             dependencies: [
                 "ClientTestSupport", "PusherClient", "PusherCore", "PusherProtocol", "RealtimePrimitives",
-                "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "SocketTestSupport", "Simulation",
-                "PusherTestServer", "PusherEncryption", "TestSupport", "TestTLS", logging, serviceLifecycle, metrics,
-                metricsTestKit, nioCore, nioPosix, nioHTTP1, nioEmbedded, nioConcurrencyHelpers, nioSSL,
-                asyncHTTPClient, crypto,
+                "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "SocketTestSupport", "ProxyTestSupport",
+                "Simulation", "PusherTestServer", "PusherEncryption", "TestSupport", "TestTLS", logging,
+                serviceLifecycle, metrics, metricsTestKit, nioCore, nioPosix, nioHTTP1, nioEmbedded,
+                nioConcurrencyHelpers, nioSSL, asyncHTTPClient, crypto,
             ],
             swiftSettings: settings
         ),

@@ -3,6 +3,7 @@ import NIOEmbedded
 import TestSupport
 import Testing
 
+@testable import ProxyTestSupport
 @testable import PusherTestServer
 
 @Suite("Requests that the proxy forwards", .timeLimit(.minutes(5)))
@@ -12,7 +13,7 @@ struct ProxyForwardingTests {
         _ request: (_ port: Int) -> String,
         answer: String
     ) async throws -> (origin: [String], client: String, status: Int?) {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             try await ByteConnection.withListener { port, origins in
                 var incoming = origins.makeAsyncIterator()
                 let client = try await ByteConnection.connect(port: proxy.port)
@@ -32,10 +33,10 @@ struct ProxyForwardingTests {
     @Test("an authorization request of a client that has a proxy")
     func authorization() async throws {
         try await PusherTestServer.withServer { server in
-            var options = PusherTestProxy.Options()
+            var options = TestProxy.Options()
             options.credentials = .init(username: "ada", password: "secret")
             options.hosts["auth.example.test"] = server.host
-            try await PusherTestProxy.withProxy(options: options) { proxy in
+            try await TestProxy.withProxy(options: options) { proxy in
                 let form = "socket_id=1.1&channel_name=private-a"
                 for _ in 1...2 {
                     let client = try await ByteConnection.connect(port: proxy.port)
@@ -87,7 +88,7 @@ struct ProxyForwardingTests {
         #expect(origin.first == "GET /?a=b HTTP/1.1")
         #expect(
             origin.dropFirst().map { $0.lowercased() }.sorted().filter { !$0.hasPrefix("host") } == [
-                "accept: */*", "connection: close", "via: 1.1 pushertestproxy",
+                "accept: */*", "connection: close", "via: 1.1 testproxy",
             ]
         )
         #expect(origin.contains { $0.lowercased().hasPrefix("host: 127.0.0.1:") })
@@ -131,7 +132,7 @@ struct ProxyForwardingTests {
     func largeBodies() async throws {
         let chunk = String(repeating: "0123456789abcdef", count: 4_096)
         let count = 64
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             try await ByteConnection.withListener { port, origins in
                 var incoming = origins.makeAsyncIterator()
                 let client = try await ByteConnection.connect(port: proxy.port)
@@ -172,7 +173,7 @@ struct ProxyForwardingTests {
         ]
     )
     func clientGone(request: String) async throws {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             try await ByteConnection.withListener { port, origins in
                 var incoming = origins.makeAsyncIterator()
                 let client = try await ByteConnection.connect(port: proxy.port)

@@ -2,13 +2,14 @@ import PusherProtocol
 import TestSupport
 import Testing
 
+@testable import ProxyTestSupport
 @testable import PusherTestServer
 
 @Suite("What the proxy refuses", .timeLimit(.minutes(5)))
 struct ProxyRefusalTests {
     @Test("without the right user name and password it is 407")
     func authentication() async throws {
-        var proxyOptions = PusherTestProxy.Options()
+        var proxyOptions = TestProxy.Options()
         proxyOptions.credentials = .init(username: "ada", password: "secret")
         proxyOptions.realm = #"the "firm""#
         try await withServerAndProxy(proxyOptions: proxyOptions) { server, proxy in
@@ -42,9 +43,9 @@ struct ProxyRefusalTests {
         ]
     )
     func targets(target: String) async throws {
-        var options = PusherTestProxy.Options()
+        var options = TestProxy.Options()
         options.hosts["mapped.example.test"] = "192.0.2.7"
-        try await PusherTestProxy.withProxy(options: options) { proxy in
+        try await TestProxy.withProxy(options: options) { proxy in
             let tunnel = try await answer(of: proxy, to: "CONNECT \(target) HTTP/1.1\r\n\r\n")
             let isURL = !target.contains("%")
             #expect(tunnel.hasPrefix(isURL ? "HTTP/1.1 502 " : "HTTP/1.1 "))
@@ -56,7 +57,7 @@ struct ProxyRefusalTests {
 
     @Test("a port where nobody listens")
     func nobody() async throws {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             // A port that was free a moment ago may be another test's by now; no test listens at this address.
             let text = try await answer(of: proxy, to: "CONNECT 127.77.0.5:9 HTTP/1.1\r\n\r\n")
             #expect(text.hasPrefix("HTTP/1.1 502 "))
@@ -77,7 +78,7 @@ struct ProxyRefusalTests {
         ]
     )
     func hostile(text: String) async throws {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             let answer = try await answer(of: proxy, to: text)
             #expect(answer.hasPrefix("HTTP/1.1 400 Bad Request\r\n") && answer.contains("\r\nConnection: close\r\n"))
             #expect(proxy.requests.isEmpty)
@@ -155,7 +156,7 @@ struct ProxyFaultTests {
 
     @Test("a status for all, a new one in its place, and waiting for what does not come")
     func statuses() async throws {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             for status in [502, 407, 204, -1] {
                 proxy.refuse(with: status)
                 _ = try await answer(of: proxy, to: tunnelRequest(1))

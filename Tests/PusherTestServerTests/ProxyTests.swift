@@ -7,6 +7,7 @@ import TestSupport
 import TestTLS
 import Testing
 
+@testable import ProxyTestSupport
 @testable import PusherTestServer
 
 @Suite("Tunnels through the proxy", .timeLimit(.minutes(5)))
@@ -15,7 +16,7 @@ struct ProxyTunnelTests {
     func webSocket(host: String) async throws {
         var options = PusherTestServer.Options()
         options.host = host
-        var proxyOptions = PusherTestProxy.Options()
+        var proxyOptions = TestProxy.Options()
         proxyOptions.host = host
         proxyOptions.hosts["ws.example.test"] = host
         try await withServerAndProxy(options: options, proxyOptions: proxyOptions) { server, proxy in
@@ -26,7 +27,7 @@ struct ProxyTunnelTests {
             let request = try await proxy.nextRequest(timeout: .patience)
             #expect(
                 request
-                    == PusherTestProxy.Request(
+                    == TestProxy.Request(
                         index: 0,
                         method: "CONNECT",
                         host: "WS.example.test",
@@ -47,7 +48,7 @@ struct ProxyTunnelTests {
         let certificates = try TestCertificates()
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
-        var proxyOptions = PusherTestProxy.Options()
+        var proxyOptions = TestProxy.Options()
         proxyOptions.credentials = .init(username: "ada", password: "a:b c")
         try await withServerAndProxy(options: options) { server, proxy in
             let client = try await SocketClient.connect(
@@ -83,7 +84,7 @@ struct ProxyTunnelTests {
 
     @Test("no byte after the head is lost, however it comes, nor the end after it")
     func earlyBytes() async throws {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             try await ByteConnection.withListener { port, origins in
                 var incoming = origins.makeAsyncIterator()
                 let client = try await ByteConnection.connect(port: proxy.port)
@@ -116,7 +117,7 @@ struct ProxyTunnelTests {
         var generator = SeededGenerator(seed: 7)
         let bytes = (0..<(6 << 20)).map { _ in UInt8.random(in: 0...255, using: &generator) }
         let other = Array(bytes.reversed())
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             try await ByteConnection.withListener { port, origins in
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     var incoming = origins.makeAsyncIterator()
@@ -165,9 +166,9 @@ struct ProxyTunnelTests {
     func shutdown() async throws {
         try await ByteConnection.withListener { port, origins in
             var incoming = origins.makeAsyncIterator()
-            var options = PusherTestProxy.Options()
+            var options = TestProxy.Options()
             options.host = LoopbackAddress.ofItsOwn()
-            let proxy = PusherTestProxy(options: options)
+            let proxy = TestProxy(options: options)
             try await proxy.start()
             try await proxy.start()
             let proxyPort = proxy.port
@@ -188,7 +189,7 @@ struct ProxyTunnelTests {
             try await proxy.start()
             #expect(proxy.port == proxyPort && proxy.requests.count == 1)
             options.port = proxyPort
-            let second = PusherTestProxy(options: options)
+            let second = TestProxy(options: options)
             let error = await #expect(throws: PusherTestServer.ServerError.self) { try await second.start() }
             #expect(error?.code == .bindFailed)
             await proxy.shutdown()
@@ -199,7 +200,7 @@ struct ProxyTunnelTests {
     func dropped() async throws {
         try await ByteConnection.withListener { port, origins in
             var incoming = origins.makeAsyncIterator()
-            var proxy: PusherTestProxy? = PusherTestProxy()
+            var proxy: TestProxy? = TestProxy()
             try await proxy?.start()
             let client = try await ByteConnection.connect(port: try #require(proxy).port)
             client.write(tunnelRequest(port))

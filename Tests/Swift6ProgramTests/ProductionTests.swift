@@ -1,5 +1,6 @@
 import Foundation
 import Logging
+import ProxyTestSupport
 import PusherClient
 import PusherTestServer
 import TestSupport
@@ -26,7 +27,7 @@ struct ProductionTests {
         let certificates = try TestCertificates(hosts: ["ws.example.test"], addresses: [])
         var options = PusherTestServer.Options()
         options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
-        var proxyOptions = PusherTestProxy.Options()
+        var proxyOptions = TestProxy.Options()
         proxyOptions.credentials = .init(username: "service", password: "secret")
         proxyOptions.hosts["ws.example.test"] = "127.0.0.1"
         let tls = Production.pinned(
@@ -37,7 +38,7 @@ struct ProductionTests {
             roots: certificates.rootPEM
         )
         try await PusherTestServer.withServer(options: options) { server in
-            try await PusherTestProxy.withProxy(options: proxyOptions) { proxy in
+            try await TestProxy.withProxy(options: proxyOptions) { proxy in
                 let endpoint = PusherEndpoint(host: "ws.example.test", port: server.port)
                 let pusher = Pusher(
                     key: "app-key",

@@ -3,7 +3,7 @@ import NIOCore
 import NIOPosix
 
 /// Wakes the tasks that wait until something has changed.
-final class ChangeSignal: Sendable {
+package final class ChangeSignal: Sendable {
     private let state = NIOLockedValueBox(State())
 
     fileprivate typealias Reader = CheckedContinuation<Void, any Error>
@@ -22,15 +22,17 @@ final class ChangeSignal: Sendable {
         var lastWaiter = 0
     }
 
+    package init() {}
+
     /// Something has changed, and can be seen by those who wait.
-    func send() {
+    package func send() {
         let readers = state.withLockedValue { $0.takeReaders() }
         for reader in readers { reader.resume() }
     }
 
     /// Calls `check` in the caller's task, once and then after changes, until it gives a value.
     /// - Parameter timeout: in real time, also where the server's is virtual; nil waits without an end.
-    func wait<Value>(timeout: Duration?, for what: String, _ check: () -> Value?) async throws -> Value {
+    package func wait<Value>(timeout: Duration?, for what: String, _ check: () -> Value?) async throws -> Value {
         let deadline = timeout.map { NIODeadline.now() + TimeAmount($0) }
         while true {
             // Taken before the check: a change that comes in between wakes the waiter up again.

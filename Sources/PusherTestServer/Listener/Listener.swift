@@ -1,17 +1,17 @@
 import NIOConcurrencyHelpers
-import NIOCore
+package import NIOCore
 import NIOPosix
 import NIOSSL
 
 /// Binds the port and gives each TCP connection its handlers. All connections run on one event loop.
-final class Listener: Sendable {
+package final class Listener: Sendable {
     private let eventLoop: any EventLoop
     private let host: String
     private let makePreparation: @Sendable () throws -> Preparation
     private let state: NIOLockedValueBox<State>
 
     /// Adds a connection's handlers.
-    typealias Preparation = @Sendable (any Channel) throws -> Void
+    package typealias Preparation = @Sendable (any Channel) throws -> Void
 
     private struct State {
         var port: Int
@@ -21,7 +21,7 @@ final class Listener: Sendable {
     }
 
     /// - Parameter makePreparation: is called by each start, which fails with its error.
-    init(
+    package init(
         eventLoop: any EventLoop,
         host: String,
         port: Int,
@@ -34,9 +34,9 @@ final class Listener: Sendable {
         self.state = NIOLockedValueBox(State(port: port, current: current))
     }
 
-    var port: Int { state.withLockedValue { $0.port } }
+    package var port: Int { state.withLockedValue { $0.port } }
 
-    func start() async throws {
+    package func start() async throws {
         _ = try await transition { channel in
             guard let channel else { return self.bind() }
             return self.eventLoop.makeSucceededFuture(channel)
@@ -50,7 +50,7 @@ final class Listener: Sendable {
     }
 
     @discardableResult
-    func beginShutdown(thenEnding end: @escaping @Sendable () -> Void = {}) -> EventLoopFuture<(any Channel)?> {
+    package func beginShutdown(thenEnding end: @escaping @Sendable () -> Void = {}) -> EventLoopFuture<(any Channel)?> {
         transition { channel in
             guard let channel else {
                 end()

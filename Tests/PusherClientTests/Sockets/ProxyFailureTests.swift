@@ -1,4 +1,5 @@
 import NIOCore
+import ProxyTestSupport
 import PusherTestServer
 import RealtimeHTTP
 import RealtimeNetworking
@@ -14,7 +15,7 @@ struct ProxyFailureTests {
     private func firstError(
         password: String? = nil,
         isProtected: Bool = false,
-        _ prepare: @escaping (PusherTestProxy) async -> Void
+        _ prepare: @escaping (TestProxy) async -> Void
     ) async throws -> PusherClientError {
         var error: PusherClientError?
         try await withProxy(isProtected: isProtected, password: password) { _, proxy, pusher in
@@ -56,7 +57,7 @@ struct ProxyFailureTests {
 
     @Test("a proxy that refuses leaves nothing behind: no handler, no timer, no credentials")
     func nothingLeft() async throws {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             proxy.refuse(with: 403)
             let rules = ProxyRules(.server(host: proxy.host, port: proxy.port))
             var socket: SocketUnderTest? = try SocketUnderTest(
@@ -122,7 +123,7 @@ struct ProxyFailureTests {
 
     @Test("a proxy that says nothing is given up with the attempt")
     func silent() async throws {
-        try await PusherTestProxy.withProxy { proxy in
+        try await TestProxy.withProxy { proxy in
             proxy.goSilent()
             let pusher = Pusher(
                 key: "key",
@@ -162,10 +163,10 @@ struct ProxyFailureTests {
     @Test("an authorization that the proxy refuses says that it was the proxy", arguments: [true, false])
     func authorization(useTLS: Bool) async throws {
         try await PusherTestServer.withServer { server in
-            var options = PusherTestProxy.Options()
+            var options = TestProxy.Options()
             options.credentials = .init(username: "ada", password: "hush-right")
             options.hosts[proxiedName] = server.host
-            try await PusherTestProxy.withProxy(options: options) { proxy in
+            try await TestProxy.withProxy(options: options) { proxy in
                 let wrong = PusherClientOptions.Proxy.Credentials(username: "ada", password: "hush-wrong")
                 let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, credentials: wrong))
                 let requester = AsyncHTTPRequester.patient(proxies: rules)

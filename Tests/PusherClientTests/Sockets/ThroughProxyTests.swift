@@ -1,3 +1,4 @@
+import ProxyTestSupport
 import PusherTestServer
 import RealtimeHTTP
 import RealtimeNetworking
@@ -102,10 +103,10 @@ struct ThroughProxyTests {
 
     @Test("a proxy from the environment is used, but not for this machine")
     func environment() async throws {
-        var options = PusherTestProxy.Options()
+        var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"
         try await PusherTestServer.withServer { server in
-            try await PusherTestProxy.withProxy(options: options) { proxy in
+            try await TestProxy.withProxy(options: options) { proxy in
                 let rules = ProxyRules(.environment, environment: ["http_proxy": "http://127.0.0.1:\(proxy.port)"])
                 for (host, count) in [(proxiedName, 2), ("127.0.0.1", 2), ("localhost", 2)] {
                     let socket = try SocketUnderTest(
@@ -127,10 +128,10 @@ struct ThroughProxyTests {
 
     @Test("one requester goes each way that it has to, and ends with all of it")
     func bothWays() async throws {
-        var options = PusherTestProxy.Options()
+        var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"
         try await PusherTestServer.withServer { server in
-            try await PusherTestProxy.withProxy(options: options) { proxy in
+            try await TestProxy.withProxy(options: options) { proxy in
                 let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, exempting: ["127.0.0.1"]))
                 let requester = AsyncHTTPRequester.patient(proxies: rules)
                 let direct = "http://127.0.0.1:\(server.port)/nowhere"

@@ -1,17 +1,19 @@
+import ProxyTestSupport
+
 @testable import PusherTestServer
 
 func withServerAndProxy(
     options: PusherTestServer.Options = PusherTestServer.Options(),
-    proxyOptions: PusherTestProxy.Options = PusherTestProxy.Options(),
-    _ body: (PusherTestServer, PusherTestProxy) async throws -> Void
+    proxyOptions: TestProxy.Options = TestProxy.Options(),
+    _ body: (PusherTestServer, TestProxy) async throws -> Void
 ) async throws {
     try await PusherTestServer.withServer(options: options) { server in
-        try await PusherTestProxy.withProxy(options: proxyOptions) { proxy in try await body(server, proxy) }
+        try await TestProxy.withProxy(options: proxyOptions) { proxy in try await body(server, proxy) }
     }
 }
 
 /// What the proxy answers to one request, as text.
-func answer(of proxy: PusherTestProxy, to request: String) async throws -> String {
+func answer(of proxy: TestProxy, to request: String) async throws -> String {
     let client = try await ByteConnection.connect(host: proxy.host, port: proxy.port)
     client.write(request)
     return await client.readText()

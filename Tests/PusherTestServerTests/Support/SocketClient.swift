@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import NIOSSL
+import ProxyTestSupport
 
 @testable import PusherTestServer
 
@@ -29,7 +30,7 @@ final class SocketClient: Sendable {
         headers: [String] = [],
         trusting root: String? = nil,
         after: [UInt8] = [],
-        through proxy: PusherTestProxy? = nil,
+        through proxy: TestProxy? = nil,
         as host: String = "localhost"
     ) async throws -> SocketClient {
         let (events, continuation) = AsyncStream.makeStream(of: Event.self)

@@ -1,3 +1,4 @@
+import ProxyTestSupport
 import PusherTestServer
 import RealtimeHTTP
 import RealtimeNetworking
@@ -17,7 +18,7 @@ func withProxy(
     password: String? = nil,
     authMethod: (PusherTestServer) -> AuthMethod = { _ in .noMethod },
     tls: (TestCertificates) -> TLSOptions = { TLSOptions(trustRoots: .only(pem: $0.rootPEM)) },
-    _ body: (PusherTestServer, PusherTestProxy, Pusher) async throws -> Void
+    _ body: (PusherTestServer, TestProxy, Pusher) async throws -> Void
 ) async throws {
     let certificates = try TestCertificates(hosts: [proxiedName], addresses: [])
     var serverOptions = PusherTestServer.Options()
@@ -27,11 +28,11 @@ func withProxy(
             privateKey: certificates.serverKeyPEM
         )
     }
-    var proxyOptions = PusherTestProxy.Options()
+    var proxyOptions = TestProxy.Options()
     proxyOptions.hosts[proxiedName] = serverOptions.host
     if isProtected { proxyOptions.credentials = .init(username: "ada", password: "hush: ünïque") }
     try await PusherTestServer.withServer(options: serverOptions) { server in
-        try await PusherTestProxy.withProxy(options: proxyOptions) { proxy in
+        try await TestProxy.withProxy(options: proxyOptions) { proxy in
             let pusher = Pusher(
                 key: server.options.application.key,
                 options: PusherClientOptions(

@@ -291,7 +291,7 @@ extension HTTPResponseStatus {
     fileprivate var mayHaveResponseBody: Bool { code >= 200 && self != .noContent && self != .notModified }
 }
 
-extension PusherTestProxy.Options {
+extension TestProxy.Options {
     fileprivate var challenge: String {
         let quoted = realm.flatMap { $0 == "\"" || $0 == "\\" ? ["\\", $0] : [$0] }
         return "Basic realm=\"\(String(quoted))\""

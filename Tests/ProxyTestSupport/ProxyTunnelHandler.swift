@@ -42,7 +42,7 @@ final class ProxyTunnelHandler: ChannelInboundHandler {
 
     private func write(_ bytes: ByteBuffer) { context?.write(Self.wrapOutboundOut(bytes), promise: nil) }
 
-    /// Once everything before has gone out, which closing does not wait for by itself.
+    /// Closes once everything before has gone out, which closing does not wait for by itself.
     private func close(_ mode: CloseMode) {
         guard let context else { return }
         let channel = context.channel

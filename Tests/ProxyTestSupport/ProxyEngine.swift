@@ -1,13 +1,14 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import PusherTestServer
 
 /// What a proxy's connections share: faults, records, tunnels and the connections to origins.
 final class ProxyEngine: Sendable {
-    let options: PusherTestProxy.Options
+    let options: TestProxy.Options
     let eventLoop: any EventLoop
     let changes = ChangeSignal()
-    private let state: NIOLockedValueBox<State>
+    private let state = NIOLockedValueBox(State())
 
     enum Fault: Sendable {
         case refused(status: Int)
@@ -23,7 +24,7 @@ final class ProxyEngine: Sendable {
     }
 
     private struct State: Sendable {
-        var log: BoundedLog<PusherTestProxy.Request>
+        var requests: [TestProxy.Request] = []
         var faults: [(fault: Fault, remaining: Int?)] = []
         var tunnels: [ObjectIdentifier: Tunnel] = [:]
         var origins: [ObjectIdentifier: any Channel] = [:]
@@ -31,10 +32,9 @@ final class ProxyEngine: Sendable {
 
     private static let connectTimeout = TimeAmount.seconds(10)
 
-    init(options: PusherTestProxy.Options, eventLoop: any EventLoop) {
+    init(options: TestProxy.Options, eventLoop: any EventLoop) {
         self.options = options
         self.eventLoop = eventLoop
-        self.state = NIOLockedValueBox(State(log: BoundedLog(limit: options.maximumRecordCount)))
     }
 
     // MARK: Faults
@@ -69,24 +69,22 @@ final class ProxyEngine: Sendable {
 
     // MARK: Records
 
-    var requests: [PusherTestProxy.Request] { state.withLockedValue { $0.log.all } }
-
-    func request(from index: Int) -> PusherTestProxy.Request? { state.withLockedValue { $0.log.first(from: index) } }
+    var requests: [TestProxy.Request] { state.withLockedValue { $0.requests } }
 
     var openTunnelCount: Int { state.withLockedValue { $0.tunnels.count } }
 
     func record(_ request: ProxyRequest, isAuthorized: Bool, status: Int?) {
         state.withLockedValue { state in
-            state.log.append { index in
-                PusherTestProxy.Request(
-                    index: index,
+            state.requests.append(
+                TestProxy.Request(
+                    index: state.requests.count,
                     method: request.method,
                     host: request.target.host,
                     port: request.target.port,
                     isAuthorized: isAuthorized,
                     status: status
                 )
-            }
+            )
         }
         changes.send()
     }

@@ -18,7 +18,7 @@ final class BackPressureHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) { self.context = context }
 
-    /// Also when the channel has ended: the other one then has nobody to wait for.
+    /// Lets the other one read, also when the channel has ended: it then has nobody to wait for.
     func handlerRemoved(context: ChannelHandlerContext) {
         self.context = nil
         let counterpart = self.counterpart

@@ -10,10 +10,10 @@ struct ProxyRequest: Sendable {
 
     let method: String
     let target: Target
-    /// What the origin is sent; nil where a tunnel is asked for.
+    /// What the origin is sent; nil if the client asks for a tunnel.
     let forwardedHead: HTTPRequestHead?
 
-    /// Nil where the request is none for a proxy.
+    /// Nil if the request is none for a proxy.
     init?(_ head: HTTPRequestHead) {
         method = head.method.rawValue
         if head.method == .CONNECT {
@@ -40,7 +40,7 @@ struct ProxyRequest: Sendable {
 }
 
 extension ProxyRequest.Target {
-    /// - Parameter defaultPort: nil where the port must be named.
+    /// - Parameter defaultPort: nil if the authority must name the port.
     init?(authority: some StringProtocol, defaultPort: Int?) {
         let text = authority[...]
         let end: Substring.Index
@@ -67,7 +67,7 @@ extension ProxyRequest.Target {
         }
     }
 
-    /// The address to connect to; nil where the name is unknown, or the address is not one of this machine's own.
+    /// The address to connect to; nil if the name is unknown, or the address is not one of this machine's own.
     func loopbackAddress(hosts: [String: String]) -> SocketAddress? {
         let text = hosts[host.lowercased()] ?? host
         guard let address = try? SocketAddress(ipAddress: text, port: port) else { return nil }
@@ -94,7 +94,7 @@ extension HTTPHeaders {
             headers.remove(name: String(name))
         }
         for name in Self.hopByHop { headers.remove(name: name) }
-        headers.add(name: "Via", value: "1.1 PusherTestProxy")
+        headers.add(name: "Via", value: "1.1 TestProxy")
         headers.add(name: "Connection", value: "close")
         return headers
     }
@@ -110,7 +110,7 @@ extension HTTPHeaders {
         return headers
     }
 
-    func hasProxyAuthorization(_ credentials: PusherTestProxy.Credentials) -> Bool {
+    func hasProxyAuthorization(_ credentials: TestProxy.Credentials) -> Bool {
         guard let value = first(name: "Proxy-Authorization") else { return false }
         let parts = value.split(separator: " ", maxSplits: 1)
         return parts.count == 2 && parts[0].lowercased() == "basic" && parts[1] == credentials.token

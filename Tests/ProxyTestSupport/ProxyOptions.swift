@@ -1,0 +1,43 @@
+import Foundation
+
+extension TestProxy {
+    /// What a proxy is made with.
+    package struct Options: Sendable {
+        /// The address to bind: `127.0.0.1` or `::1`.
+        var host = "127.0.0.1"
+        /// The port to bind; 0 lets the system choose a free one.
+        var port = 0
+        /// Who may use the proxy, which answers others with 407. Nil lets everybody.
+        package var credentials: Credentials?
+        /// What the proxy tells clients that the user name and the password are for.
+        var realm = "TestProxy"
+        /// The addresses of hosts by their names in lower case, as `/etc/hosts` has them. The proxy resolves no other
+        /// name.
+        ///
+        /// A client that resolves a name by itself never gets one right that stands only here.
+        package var hosts = ["localhost": "127.0.0.1"]
+
+        package init() {}
+    }
+
+    /// A user name and a password, which clients send as Basic authentication (RFC 7617).
+    package struct Credentials: Sendable {
+        /// The user name, without a colon.
+        let username: String
+        let password: String
+
+        package init(username: String, password: String) {
+            self.username = username
+            self.password = password
+        }
+
+        /// The value of `Proxy-Authorization` behind the word Basic.
+        var token: String { Data("\(username):\(password)".utf8).base64EncodedString() }
+    }
+}
+
+/// Printed forms without the password.
+extension TestProxy.Credentials: CustomStringConvertible, CustomReflectable {
+    package var description: String { "Credentials(username: \(username))" }
+    package var customMirror: Mirror { Mirror(self, children: ["username": username]) }
+}
