@@ -1,5 +1,4 @@
 package import PusherProtocol
-import RealtimePrimitives
 
 /// What the server says.
 extension ClientStateMachine {
@@ -98,11 +97,7 @@ extension ClientStateMachine {
         case EventName.connectionEstablished:
             guard let handshake = Handshake(envelope.data) else {
                 statistics.messages.malformed += 1
-                let error = PusherClientError(
-                    .malformedMessage,
-                    "pusher:connection_established has no usable socket_id; the connection cannot be used"
-                )
-                return drop(id, error, now: now, into: &effects)
+                return drop(id, .unusable(envelope, .noSocketID), now: now, into: &effects)
             }
             perform(connection.received(handshake, on: id, configuration, now: now), now: now, into: &effects)
         case EventName.error:
@@ -111,14 +106,7 @@ extension ClientStateMachine {
             drop(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
         default:
             drop(envelope)
-            effects.append(
-                .report(
-                    PusherClientError(
-                        .malformedMessage,
-                        "the server sent \(envelope.event.prefix(fittingUTF8Bytes: EventName.maximumLength)) before pusher:connection_established"
-                    )
-                )
-            )
+            effects.append(.report(.beforeHandshake(envelope)))
         }
     }
 
@@ -141,8 +129,7 @@ extension ClientStateMachine {
         if case .failed(let error) = subscription.phase, error.kind != .timedOut {
             // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
             statistics.events.undecryptable += 1
-            let failure = Self.failure(of: envelope, .noKey(error), on: name)
-            return effects.append(.failedToDecrypt(subscription.id, envelope, failure))
+            return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))
         }
         let limit = configuration.heldEncryptedEvents
         decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
@@ -160,7 +147,7 @@ extension ClientStateMachine {
             return ignore()
         }
         guard let count = envelope.data.value?["subscription_count"]?.integer, count >= 0 else {
-            return reportMalformed("\(envelope.event) has no usable subscription_count", name, into: &effects)
+            return reportMalformed(.unusable(envelope, .noSubscriptionCount, on: name), into: &effects)
         }
         subscription.subscriptionCount = count
         subscriptions[name] = subscription

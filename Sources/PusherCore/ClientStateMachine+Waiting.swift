@@ -7,7 +7,7 @@ extension ClientStateMachine {
     /// Connects, and ends the wait when that has succeeded or cannot succeed.
     package mutating func awaitConnection(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else {
-            return effects.append(.resume(waiter, .failed(Self.released)))
+            return effects.append(.resume(waiter, .failed(.released)))
         }
         connectionWaiters.append(waiter)
         connectIfIdle(now: now, into: &effects)
@@ -53,12 +53,11 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         guard !isReleased else {
-            return effects.append(.resume(waiter, .failed(Self.released)))
+            return effects.append(.resume(waiter, .failed(.released)))
         }
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
-            let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) is unsubscribed")
-            return effects.append(.resume(waiter, .subscriptionFailed(error)))
+            return effects.append(.resume(waiter, .subscriptionFailed(.unsubscribed(name))))
         }
         switch subscription.phase {
         case .subscribed:
@@ -125,7 +124,7 @@ extension ClientStateMachine {
         case .connected(let session):
             outcome = .connected(socketID: session.value.socketID)
         case .initialized, .disconnecting, .disconnected(nil):
-            outcome = .failed(PusherClientError(.disconnected, "disconnect() was called"))
+            outcome = .failed(.disconnected)
         case .disconnected(let error?), .refused(let error):
             outcome = .failed(error)
         }

@@ -73,16 +73,15 @@ package struct ClientStateMachine: Hashable, Sendable {
         guard !isReleased else { return }
         disconnect(now: now, into: &effects)
         isReleased = true
-        let error = Self.released
         for subscription in wantedSubscriptions {
-            failWaiters(of: subscription.name, .failed(error), into: &effects)
+            failWaiters(of: subscription.name, .failed(.released), into: &effects)
             dropClientEvents(of: subscription.id, into: &effects)
             dropHeld(subscription.decryption?.held.count ?? 0)
             effects.append(.retired(subscription.id))
         }
         subscriptions = SubscriptionTable()
         let senders = sendWaiters.keys.sorted { $0.rawValue < $1.rawValue }
-        for waiter in signInWaiters + senders { effects.append(.resume(waiter, .failed(error))) }
+        for waiter in signInWaiters + senders { effects.append(.resume(waiter, .failed(.released))) }
         (isSignInWanted, signInWaiters, sendWaiters) = (false, [], [:])
         // Nobody is left who could wait for the closing handshake.
         for waiter in disconnectionWaiters + endWaiters { effects.append(.resume(waiter, .done)) }
@@ -169,10 +168,6 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     // MARK: Shared
 
-    static var released: PusherClientError {
-        PusherClientError(.disconnected, "the client was released: its last reference is gone")
-    }
-
     mutating func nextSerial() -> UInt64 {
         serial += 1
         return serial
@@ -228,11 +223,7 @@ package struct ClientStateMachine: Hashable, Sendable {
             ping(now: now, into: &effects)
         case .drop(let timeout, let wasSuspended):
             guard let session else { return }
-            let error = PusherClientError(
-                .pongTimedOut,
-                "nothing came from the server for \(timeout) after a ping"
-                    + (wasSuspended ? "; the machine had been suspended, or the event loop held up" : "")
-            )
+            let error = PusherClientError.pongTimedOut(after: timeout, wasSuspended: wasSuspended)
             // A router that forgets idle connections tells neither side: what is sent after that is lost.
             if !wasSuspended { keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now) }
             drop(session.attempt, error, wasSuspended: wasSuspended, now: now, into: &effects)

@@ -35,6 +35,14 @@ package struct Authorization: Hashable, Sendable {
         self.data = data
         self.sharedSecret = sharedSecret
     }
+
+    /// Why it cannot be used.
+    enum Problem: Error {
+        case noAuth, malformedAuth, longAuth, longData
+        case noUserData, userDataIsNoObject, userDataHasNoID
+        case noChannelData, channelDataIsNoObject, channelDataHasNoUserID
+        case noSharedSecret, malformedSharedSecret
+    }
 }
 
 extension Authorization: CustomStringConvertible, CustomReflectable {

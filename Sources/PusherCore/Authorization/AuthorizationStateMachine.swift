@@ -146,13 +146,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         guard let job = jobs[id] else { return [] }
         switch job.phase {
         case .asking:
-            let error = AuthorizationError(
-                .timedOut,
-                "no authorization came within \(configuration.timeouts.authorization)",
-                recovery: .retry(after: .zero)
-            )
             return [.cancel(AuthorizationTry(id, number: job.number))]
-                + settle(id, .failure(error), configuration, now: now)
+                + settle(id, .failure(.timedOut(after: configuration.timeouts.authorization)), configuration, now: now)
         case .pausing:
             return enqueue(id, configuration)
         case .queued, .deciding:
@@ -225,7 +220,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             let question = RetryQuestion(
                 retryCount: job.countedTries - 1,
                 elapsed: now - job.since,
-                reason: PusherClientError(.authorizationFailed, error.message, cause: error),
+                reason: error.clientError(.authorizationFailed),
                 minimumDelay: error.earliestRetry
             )
             return [.askRetryPolicy(AuthorizationTry(id, number: job.number), question)] + gather(configuration)

@@ -110,27 +110,18 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        do throws(SubscriptionError) {
-            let authorization: Authorization
-            switch result {
-            case .success(let given): authorization = given
-            case .failure(let error): throw authorizationError(error, name)
+        switch result {
+        case .success(let authorization):
+            do throws(Authorization.Problem) {
+                try accept(authorization, for: name, now: now, into: &effects)
+            } catch {
+                failSubscription(name, .invalidAuthorization(name, error), now: now, into: &effects)
             }
-            try accept(authorization, for: name, now: now, into: &effects)
-        } catch {
-            failSubscription(name, error, now: now, into: &effects)
+        case .failure(let error):
+            let isUsedUp = error.kind == .noMethod && subscriptions[name]?.hasUsedOwnAuthorization == true
+            let failure = isUsedUp ? .authorizationUsedUp(name, error) : SubscriptionError(error, channelName: name)
+            failSubscription(name, failure, now: now, into: &effects)
         }
-    }
-
-    private func authorizationError(_ error: AuthorizationError, _ name: String) -> SubscriptionError {
-        var failure = SubscriptionError(error, channelName: name)
-        if error.kind == .noMethod, subscriptions[name]?.hasUsedOwnAuthorization == true {
-            failure.message = """
-                the PusherAuth that \(name) was subscribed with held for an earlier connection, and there is no \
-                authMethod to make another: set one, or set the channel's auth and subscribe again
-                """
-        }
-        return failure
     }
 
     /// Sends the subscription with its authorization, or keeps that until the user is signed in.
@@ -139,36 +130,27 @@ extension ClientStateMachine {
         for name: String,
         now: Instant,
         into effects: inout [Effect]
-    ) throws(SubscriptionError) {
+    ) throws(Authorization.Problem) {
         guard var subscription = subscriptions[name] else { return }
-        try Self.check(authorization, name)
+        try Self.check(authorization)
         if subscription.decryption != nil {
-            if let key = SecretKey(base64: try Self.sharedSecret(of: authorization, name)) {
+            guard let secret = authorization.sharedSecret else { throw .noSharedSecret }
+            if let key = SecretKey(base64: secret) {
                 decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
             } else {
                 // Whoever gave it may know better when the first event asks for it again.
-                let message = "\(Self.unusableSecret(name)); it is asked for again with the first event"
-                effects.append(.report(PusherClientError(.invalidAuthorization, message, channelName: name)))
+                effects.append(.report(.malformedSharedSecret(name)))
                 decrypt(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
             }
             subscription = subscriptions[name] ?? subscription
         }
         if subscription.roster != nil {
             if let data = authorization.data {
-                subscription.roster?.myID = try Self.userID(of: data, name)
+                subscription.roster?.myID = try Self.userID(of: data)
             } else if let user = signIn.user {
                 subscription.roster?.myID = user.id
             } else {
-                guard signIn.isUnderWay else {
-                    throw SubscriptionError(
-                        .invalidAuthorization,
-                        channelName: name,
-                        """
-                        the authorization of \(name) has no channel_data, which says who subscribes: have the backend add \
-                        it, or sign the user in before
-                        """
-                    )
-                }
+                guard signIn.isUnderWay else { throw .noChannelData }
                 subscription.phase = .awaitingSignIn(authorization)
                 subscriptions[name] = subscription
                 return
@@ -195,55 +177,16 @@ extension ClientStateMachine {
     /// The longest `channel_data` or `user_data` that is sent on.
     package static let maximumDataLength = 100_000
 
-    private static func check(_ authorization: Authorization, _ name: String) throws(SubscriptionError) {
-        if let problem = problem(withAuth: authorization.auth) ?? problem(withData: authorization.data) {
-            throw SubscriptionError(
-                .invalidAuthorization,
-                channelName: name,
-                "the authorization of \(name) cannot be used: \(problem)"
-            )
-        }
+    static func check(_ authorization: Authorization) throws(Authorization.Problem) {
+        if authorization.auth.isEmpty { throw .noAuth }
+        if !authorization.auth.contains(":") { throw .malformedAuth }
+        if authorization.auth.utf8.count > maximumAuthLength { throw .longAuth }
+        if let data = authorization.data, data.utf8.count > maximumDataLength { throw .longData }
     }
 
-    static func problem(withAuth auth: String) -> String? {
-        if auth.isEmpty { return "its auth is empty" }
-        if !auth.contains(":") { return "its auth has not the form KEY:SIGNATURE" }
-        if auth.utf8.count > maximumAuthLength { return "its auth has more than \(maximumAuthLength) bytes" }
-        return nil
-    }
-
-    private static func problem(withData data: String?) -> String? {
-        guard let data, data.utf8.count > maximumDataLength else { return nil }
-        return "its channel_data has more than \(maximumDataLength) bytes"
-    }
-
-    private static func userID(of data: String, _ name: String) throws(SubscriptionError) -> String {
-        let problem: String
-        if let value = JSONValue(parsing: data), value.object != nil {
-            if let id = value["user_id"]?.identifier, !id.isEmpty { return id }
-            problem = "has no user_id that is a string or a number"
-        } else {
-            problem = "is not the JSON text of an object"
-        }
-        throw SubscriptionError(
-            .invalidAuthorization,
-            channelName: name,
-            "the channel_data in the authorization of \(name) \(problem)"
-        )
-    }
-
-    static func sharedSecret(of authorization: Authorization, _ name: String) throws(SubscriptionError) -> String {
-        guard let secret = authorization.sharedSecret else {
-            throw SubscriptionError(
-                .invalidAuthorization,
-                channelName: name,
-                "the authorization of \(name) has no shared_secret, which an encrypted channel needs"
-            )
-        }
-        return secret
-    }
-
-    static func unusableSecret(_ name: String) -> String {
-        "the shared_secret in the authorization of \(name) is not the base64 of 32 bytes"
+    private static func userID(of data: String) throws(Authorization.Problem) -> String {
+        guard let value = JSONValue(parsing: data), value.object != nil else { throw .channelDataIsNoObject }
+        guard let id = value["user_id"]?.identifier, !id.isEmpty else { throw .channelDataHasNoUserID }
+        return id
     }
 }

@@ -21,6 +21,13 @@ package struct ClientEventQueue: Hashable, Sendable {
         package var waiter: WaiterID?
     }
 
+    /// Why an event is not sent.
+    enum Refusal: Error {
+        case notSubscribed, unsubscribed, connectionLost, subscriptionLost, channelDropped
+        case invalidChannel(SubscriptionError)
+        case full(waiting: Int, partCount: Int, limit: Int)
+    }
+
     private struct Sent: Hashable, Sendable {
         var time: Instant
         var name: String

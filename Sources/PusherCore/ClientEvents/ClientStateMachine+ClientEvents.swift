@@ -11,10 +11,10 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        do throws(PusherClientError) {
+        do throws(ClientEventQueue.Refusal) {
             if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
         } catch {
-            var error = error
+            var error = PusherClientError.unsent(messages.first?.event, on: name, error)
             error.eventName = messages.first?.event
             refusedClientEvent()
             effects.append(.report(error))
@@ -32,16 +32,12 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        do throws(PusherClientError) {
+        do throws(ClientEventQueue.Refusal) {
             // What can never be subscribed, and what is unsubscribed, is said so below.
             if let subscription = subscriptions[name], subscription.id == id, subscription.hasEvents,
                 !subscription.isSubscribed
             {
-                throw PusherClientError(
-                    .notSubscribed,
-                    "the client event \(messages.first?.event ?? "") was not sent: \(name) is not subscribed; await subscribed() before",
-                    channelName: name
-                )
+                throw .notSubscribed
             }
             _ = try enqueue(messages, on: name, id, waiter: waiter)
             guard !messages.isEmpty else { return effects.append(.resume(waiter, .done)) }
@@ -49,16 +45,15 @@ extension ClientStateMachine {
             sendClientEvents(now: now, into: &effects)
         } catch {
             refusedClientEvent()
-            effects.append(.resume(waiter, .failed(error)))
+            effects.append(.resume(waiter, .failed(.unsent(messages.first?.event ?? "", on: name, error))))
         }
     }
 
     /// Sends a message that belongs to no channel, and that the machine knows nothing of.
     package mutating func sendMessage(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         guard let attempt = connection.establishedAttempt else {
-            let message = "the message \(envelope.event) was not sent: there is no connection"
             unsentMessage()
-            return effects.append(.report(PusherClientError(.notConnected, message)))
+            return effects.append(.report(.unsent(envelope)))
         }
         session?.ownMessageSentAt = now
         effects.append(.sendMessage(attempt, envelope))
@@ -109,33 +104,15 @@ extension ClientStateMachine {
         on name: String,
         _ id: ChannelID,
         waiter: WaiterID?
-    ) throws(PusherClientError) -> Bool {
-        guard let event = messages.first?.event else { return false }
+    ) throws(ClientEventQueue.Refusal) -> Bool {
+        guard !messages.isEmpty else { return false }
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
-            throw PusherClientError(
-                .unsubscribed,
-                "the client event \(event) was not sent: \(name) is unsubscribed",
-                channelName: name
-            )
+            throw .unsubscribed
         }
-        if case .invalid(let error) = subscription.phase {
-            throw PusherClientError(
-                .notSubscribed,
-                "the client event \(event) was not sent: \(error.message)",
-                channelName: name
-            )
-        }
+        if case .invalid(let error) = subscription.phase { throw .invalidChannel(error) }
         let waiting = clientEvents.count(of: id)
         guard messages.count <= max(configuration.queuedClientEvents, 1) - waiting else {
-            let parts = messages.count == 1 ? "" : ", and it goes out in \(messages.count)"
-            throw PusherClientError(
-                .clientEventQueueFull,
-                """
-                the client event \(event) was not sent: \(waiting) events wait on \(name) already\(parts); \
-                limits.queuedClientEvents allows \(configuration.queuedClientEvents)
-                """,
-                channelName: name
-            )
+            throw .full(waiting: waiting, partCount: messages.count, limit: configuration.queuedClientEvents)
         }
         for message in messages {
             let envelope = Envelope(event: message.event, channel: name, data: message.data)
@@ -159,30 +136,27 @@ extension ClientStateMachine {
     /// Events that somebody waits for are given up; the others go out when their channel is subscribed again.
     mutating func loseClientEvents(into effects: inout [Effect]) {
         timers.cancel(.clientEvents, into: &effects)
-        failClientEvents(clientEvents.connectionLost(), .notSubscribed, "the connection was lost", into: &effects)
+        failClientEvents(clientEvents.connectionLost(), .connectionLost, into: &effects)
     }
 
     /// The same for one channel, whose subscription is begun anew.
     mutating func loseClientEvents(of id: ChannelID, into effects: inout [Effect]) {
-        let items = clientEvents.subscriptionLost(id)
-        failClientEvents(items, .notSubscribed, "the channel is being subscribed again", into: &effects)
+        failClientEvents(clientEvents.subscriptionLost(id), .subscriptionLost, into: &effects)
     }
 
     /// The channel object is out of use.
     mutating func dropClientEvents(of id: ChannelID, into effects: inout [Effect]) {
-        failClientEvents(clientEvents.remove(id), .unsubscribed, "the channel was unsubscribed", into: &effects)
+        failClientEvents(clientEvents.remove(id), .channelDropped, into: &effects)
     }
 
     private mutating func failClientEvents(
         _ items: [ClientEventQueue.Item],
-        _ code: PusherClientError.Code,
-        _ reason: String,
+        _ refusal: ClientEventQueue.Refusal,
         into effects: inout [Effect]
     ) {
         statistics.clientEvents.dropped += items.count
         for item in items {
-            let message = "the client event was not sent: \(reason)"
-            let error = PusherClientError(code, message, channelName: item.name)
+            let error = PusherClientError.unsent(nil, on: item.name, refusal)
             if let waiter = item.waiter {
                 if sendWaiters.removeValue(forKey: waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
             } else {

@@ -55,12 +55,9 @@ extension ConnectionStateMachine {
     ) -> [Action] {
         switch state {
         case .connecting(let attempt) where purpose == .attempt:
-            let seconds = configuration.timeouts.connectionAttempt
-            let stage =
-                attempt.isOpen
-                ? "the WebSocket is open, but the server sent no greeting" : "the WebSocket was not opened"
-            let place = (try? target(configuration).get()).map { " to '\($0.host)', port \($0.port)," } ?? ""
-            let error = PusherClientError(.connectionTimedOut, "no connection\(place) within \(seconds): \(stage)")
+            let wait = configuration.timeouts.connectionAttempt
+            let server = try? target(configuration).get()
+            let error = PusherClientError.connectionTimedOut(to: server, after: wait, isOpen: attempt.isOpen)
             return drop(attempt.id, error, configuration, now: now)
         case .waiting where purpose == .retry:
             return retry(configuration, now: now)
@@ -84,7 +81,7 @@ extension ConnectionStateMachine {
         now: Instant
     ) -> [Action] {
         guard case .asking(question, let retry, _) = state else { return [] }
-        guard var delay else { return stop("the retry policy gave up", after: retry.reason) }
+        guard var delay else { return stop(.retriesExhausted(after: retry.reason)) }
         if let longest = configuration.maximumRetryDelay { delay = min(delay, longest) }
         delay = min(max(delay, retry.minimumDelay, .zero), Self.longestDelay)
         return enter(.waiting(until: now + delay, retry)) + [.setTimer(.retry, after: delay)]
@@ -114,17 +111,16 @@ extension ConnectionStateMachine {
 
     private mutating func follow(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         let error = loss.error
-        if let reason = refusal(of: loss, configuration) {
+        if isRefusal(loss, configuration) {
             statistics.refused += 1
-            return endOutage() + enter(.refused(reason))
+            return endOutage() + enter(.refused(.connectionRefused(loss)))
         }
         guard configuration.autoReconnect else {
             statistics.givenUp += 1
             return endOutage() + enter(.disconnected(error))
         }
         if let limit = configuration.maximumRetries, reconnectAttempts >= limit {
-            let tried = limit > 0 ? "\(limit) attempts to reconnect did not succeed" : "no attempt is allowed"
-            return stop(tried, after: error)
+            return stop(.retriesExhausted(limit, after: error))
         }
         var actions: [Action] = []
         if outage == nil { actions = beginOutage(configuration, now: now) }
@@ -177,56 +173,17 @@ extension ConnectionStateMachine {
         enter(.waiting(until: now, retry), announcing: states) + self.retry(configuration, now: now)
     }
 
-    /// Why trying again would be of no use; nil where it may be.
-    private func refusal(of loss: Loss, _ configuration: CoreConfiguration) -> PusherClientError? {
-        let code = loss.closeCode?.rawValue
+    /// Whether trying again would be of no use.
+    private func isRefusal(_ loss: Loss, _ configuration: CoreConfiguration) -> Bool {
         switch loss.reaction {
-        case .stop:
-            return PusherClientError(
-                .connectionRefused,
-                "the server refuses the connection: \(loss.error.message)",
-                serverCode: code,
-                cause: loss.error
-            )
-        case .switchToTLS:
-            let usesTLS = mustUseTLS || ((try? configuration.endpoint.get())?.useTLS ?? false)
-            guard usesTLS else { return nil }
-            return PusherClientError(
-                .connectionRefused,
-                "the server demands TLS of a connection that uses it: \(loss.error.message)",
-                serverCode: code,
-                cause: loss.error
-            )
-        case .backOffAtLeastOneSecond, .reconnectImmediately, .backOff:
-            return nil
+        case .stop: true
+        case .switchToTLS: mustUseTLS || (try? configuration.endpoint.get())?.useTLS == true
+        case .backOffAtLeastOneSecond, .reconnectImmediately, .backOff: false
         }
     }
 
-    private mutating func stop(_ message: String, after reason: PusherClientError) -> [Action] {
-        let error = PusherClientError(
-            .retriesExhausted,
-            "\(message); the last failure: \(reason.message)",
-            serverCode: reason.serverCode,
-            cause: reason
-        )
+    private mutating func stop(_ error: PusherClientError) -> [Action] {
         statistics.givenUp += 1
         return [.report(error)] + endOutage() + enter(.disconnected(error))
-    }
-}
-
-extension PusherClientError {
-    /// The error that a close is, where the transport had no better one.
-    static func closed(_ closure: TransportClosure) -> PusherClientError {
-        guard let code = closure.code else {
-            return PusherClientError(.connectionClosed, "the connection was lost without a closing handshake")
-        }
-        let reason = closure.reason.isEmpty ? "" : ": \(closure.reason)"
-        // 1005 is never on the wire: it stands for none.
-        let what = code == .noStatus ? "without a code" : "with code \(code.rawValue)"
-        return PusherClientError(
-            .connectionClosed,
-            "the server closed the connection \(what)\(reason)",
-            serverCode: code.rawValue
-        )
     }
 }

@@ -1,5 +1,4 @@
 import PusherProtocol
-import RealtimePrimitives
 
 /// `pusher:error` after the handshake (protocol clause 6.2): what it is about, and what follows.
 ///
@@ -125,8 +124,7 @@ extension ClientStateMachine {
             if startOver(name, now: now, into: &effects) { return }
         }
         effects.append(.report(message.clientError(channelName: name)))
-        let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
-        failSubscription(name, error, now: now, into: &effects)
+        failSubscription(name, .refused(name, message), now: now, into: &effects)
     }
 
     /// The server has answered a request. Errors that it did not explain may be another one's now.
@@ -164,9 +162,8 @@ extension ClientStateMachine {
             case .signIn where signIn.isAwaitingServer:
                 failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
             case .channel(let name) where subscriptions[name]?.isPending == true:
-                let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
                 pace.answered(now: now)
-                failSubscription(name, error, now: now, into: &effects)
+                failSubscription(name, .refused(name, message), now: now, into: &effects)
             case .channel(let name) where signIn.ownChannels[name] != nil:
                 ownChannelRefused(name, into: &effects)
             case .signIn, .channel, .abandoned:
@@ -174,12 +171,5 @@ extension ClientStateMachine {
                 break
             }
         }
-    }
-
-    /// For the error about a request that was not answered in time.
-    func words(since request: UnansweredRequests.Request) -> String {
-        guard let message = session?.requests.words(since: request) else { return "" }
-        let code = message.code.map { " (\($0))" } ?? ""
-        return "; without saying of what, it said: \(message.message.quoted)\(code)"
     }
 }

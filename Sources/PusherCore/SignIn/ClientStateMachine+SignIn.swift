@@ -18,7 +18,7 @@ extension ClientStateMachine {
     /// Signs in, and ends the wait when that has succeeded or failed: when it has succeeded, and the server has answered
     /// the subscription to the user's own channel, or had the time for it.
     package mutating func awaitSignIn(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
-        guard !isReleased else { return effects.append(.resume(waiter, .failed(Self.released))) }
+        guard !isReleased else { return effects.append(.resume(waiter, .failed(.released))) }
         signIn(now: now, into: &effects)
         switch session?.signIn.phase {
         case .signedIn where !signIn.isAwaitingOwnChannel:
@@ -38,7 +38,7 @@ extension ClientStateMachine {
         isSignInWanted = false
         endSignInWork(now: now, into: &effects)
         session?.signIn.signedOut()
-        endSignInWaits(.failed(PusherClientError(.signInFailed, "signOut() was called")), into: &effects)
+        endSignInWaits(.failed(.signedOut), into: &effects)
         endWaitingForSignIn(now: now, into: &effects)
     }
 
@@ -59,19 +59,14 @@ extension ClientStateMachine {
         guard let attempt = connection.establishedAttempt else { return }
         switch result {
         case .failure(let error):
-            failSignIn(
-                PusherClientError(.signInFailed, error.message, cause: error),
-                status: error.httpStatus,
-                now: now,
-                into: &effects
-            )
+            failSignIn(error.clientError(.signInFailed), status: error.httpStatus, now: now, into: &effects)
         case .success(let authorization):
-            if let problem = Self.problem(with: authorization) {
-                let message = "the authorization of the user cannot be used: \(problem)"
-                return failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
+            do throws(Authorization.Problem) {
+                session?.signIn.askedFor = try Self.userID(of: authorization)
+            } catch {
+                return failSignIn(.invalidUserAuthorization(error), now: now, into: &effects)
             }
             session?.signIn.phase = .signingIn
-            session?.signIn.askedFor = Self.userID(of: authorization)
             let wait = configuration.timeouts.signIn
             timers.set(.signIn, after: wait, into: &effects)
             session?.requests.sent(.signIn, timeout: wait, now: now)
@@ -80,19 +75,12 @@ extension ClientStateMachine {
         }
     }
 
-    private static func problem(with authorization: Authorization) -> String? {
-        if let problem = problem(withAuth: authorization.auth) { return problem }
-        guard let data = authorization.data else { return "it has no user_data" }
-        guard data.utf8.count <= maximumDataLength else {
-            return "its user_data has more than \(maximumDataLength) bytes"
-        }
-        guard JSONValue(parsing: data)?.object != nil else { return "its user_data is not the JSON text of an object" }
-        return userID(of: authorization) == nil ? "its user_data has no id" : nil
-    }
-
-    private static func userID(of authorization: Authorization) -> String? {
-        let id = authorization.data.flatMap(JSONValue.init(parsing:))?["id"]?.identifier
-        return id?.isEmpty == false ? id : nil
+    private static func userID(of authorization: Authorization) throws(Authorization.Problem) -> String {
+        try check(authorization)
+        guard let data = authorization.data else { throw .noUserData }
+        guard let value = JSONValue(parsing: data), value.object != nil else { throw .userDataIsNoObject }
+        guard let id = value["id"]?.identifier, !id.isEmpty else { throw .userDataHasNoID }
+        return id
     }
 
     mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
@@ -101,9 +89,10 @@ extension ClientStateMachine {
             return answered(.signIn, now: now, into: &effects)
         }
         guard let user = SignedInUser(envelope.data) else {
-            let message = "\(EventName.signInSuccess) names no user"
-            guard signIn.isAwaitingServer else { return reportMalformed(message, nil, into: &effects) }
-            failSignIn(PusherClientError(.signInFailed, message), now: now, into: &effects)
+            var error = PusherClientError.unusable(envelope, .noUser)
+            guard signIn.isAwaitingServer else { return reportMalformed(error, into: &effects) }
+            error.code = .signInFailed
+            failSignIn(error, now: now, into: &effects)
             return answered(.signIn, now: now, into: &effects)
         }
         guard signIn.isMeant(user) else { return ignore() }
@@ -140,10 +129,10 @@ extension ClientStateMachine {
 
     /// The server did not answer in time.
     mutating func signInTimedOut(now: Instant, into effects: inout [Effect]) {
-        let message =
-            "the server did not answer the sign-in within \(configuration.timeouts.signIn)" + words(since: .signIn)
-        connection.session?.requests.timedOut(.signIn, timeout: configuration.timeouts.signIn, now: now)
-        failSignIn(PusherClientError(.signInTimedOut, message), now: now, into: &effects)
+        let wait = configuration.timeouts.signIn
+        let words = session?.requests.words(since: .signIn)
+        connection.session?.requests.timedOut(.signIn, timeout: wait, now: now)
+        failSignIn(.signInTimedOut(after: wait, serverSaid: words), now: now, into: &effects)
     }
 
     mutating func failSignIn(
@@ -187,24 +176,19 @@ extension ClientStateMachine {
     mutating func watchlistChanged(_ envelope: Envelope, into effects: inout [Effect]) {
         guard signIn.user != nil else { return ignore() }
         guard let events = envelope.data.value?["events"]?.array else {
-            return reportMalformed("\(envelope.event) has no list of events", nil, into: &effects)
+            return reportMalformed(.unusable(envelope, .noEvents), into: &effects)
         }
         var isReported = false
         for event in events {
             guard let name = event["name"]?.string, let ids = event["user_ids"]?.array?.compactMap(\.identifier) else {
                 // Once: a message has room for millions of them.
-                if !isReported {
-                    reportMalformed("\(envelope.event) has an event without a name or user_ids", nil, into: &effects)
-                }
+                if !isReported { reportMalformed(.unusable(envelope, .incompleteEvent), into: &effects) }
                 isReported = true
                 continue
             }
             let leavesOut = connection.session?.signIn.watched(name, ids, configuration.members) ?? false
             effects.append(.watchlistChanged(WatchlistEvent(name: name, userIDs: ids)))
-            if leavesOut {
-                let what = "more watched users are online than are kept"
-                effects.append(.report(tooManyMembers(what, channel: nil)))
-            }
+            if leavesOut { effects.append(.report(.watchedUsersLeftOut(configuration.members))) }
         }
     }
 
@@ -248,14 +232,7 @@ extension ClientStateMachine {
         session?.signIn.ownChannels[name] = .overdue
         connection.session?.requests.timedOut(.channel(name), timeout: configuration.timeouts.subscription, now: now)
         guard signIn.user?.channelName == name else { return }
-        let error = SubscriptionError(
-            .timedOut,
-            channelName: name,
-            """
-            the server did not answer the subscription to the user's own channel within \
-            \(configuration.timeouts.subscription): events for the user may not come; signIn() asks for it again
-            """
-        )
+        let error = SubscriptionError.ownChannelTimedOut(name, after: configuration.timeouts.subscription)
         effects.append(.report(error.clientError))
         settleSignInWaiters(into: &effects)
     }

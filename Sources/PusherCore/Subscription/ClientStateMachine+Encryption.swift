@@ -1,6 +1,5 @@
 import PusherEncryption
 import PusherProtocol
-import RealtimePrimitives
 
 /// Events of encrypted channels (protocol clause 10).
 extension ClientStateMachine {
@@ -26,8 +25,7 @@ extension ClientStateMachine {
                 effects.append(.deliver(.channel(id), envelope))
             case .fail(let envelope, let reason):
                 statistics.events.undecryptable += 1
-                let error = Self.failure(of: envelope, reason, on: name)
-                effects.append(.failedToDecrypt(id, envelope, error))
+                effects.append(.failedToDecrypt(id, envelope, .undecryptable(envelope, reason)))
             case .refreshKey:
                 // A subscription that is being authorized brings the key; without a connection, the next one does.
                 guard let socketID, subscriptions[name]?.isAuthorizing == false else {
@@ -46,18 +44,6 @@ extension ClientStateMachine {
         }
     }
 
-    static func failure(
-        of envelope: Envelope,
-        _ reason: DecryptionStateMachine.Reason,
-        on name: String
-    ) -> PusherClientError {
-        PusherClientError(
-            .decryptionFailed,
-            "the event \(envelope.event.prefix(fittingUTF8Bytes: EventName.maximumLength)) cannot be decrypted: \(reason)",
-            channelName: name
-        )
-    }
-
     /// The key of an encrypted channel was asked for anew. The subscription itself goes on as it is.
     mutating func keyRefreshed(
         _ name: String,
@@ -65,20 +51,18 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        do throws(SubscriptionError) {
-            switch result {
-            case .success(let authorization):
-                let secret = try Self.sharedSecret(of: authorization, name)
-                guard let key = SecretKey(base64: secret) else {
-                    throw SubscriptionError(.invalidAuthorization, channelName: name, Self.unusableSecret(name))
-                }
-                decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
-            case .failure(let error):
-                throw SubscriptionError(error, channelName: name)
+        let failure: SubscriptionError
+        switch result {
+        case .success(let authorization):
+            let secret = authorization.sharedSecret
+            if let key = secret.flatMap(SecretKey.init(base64:)) {
+                return decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
             }
-        } catch {
-            decrypt(name, now: now, into: &effects) { $0.refreshFailed(error, now: now) }
+            failure = .invalidAuthorization(name, secret == nil ? .noSharedSecret : .malformedSharedSecret)
+        case .failure(let error):
+            failure = SubscriptionError(error, channelName: name)
         }
+        decrypt(name, now: now, into: &effects) { $0.refreshFailed(failure, now: now) }
     }
 }
 

@@ -8,32 +8,22 @@ extension ClientStateMachine {
     mutating func replaceMembers(of name: String, _ envelope: Envelope, isNews: Bool, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.roster != nil else { return }
         guard let all = PresenceRoster.members(envelope.data) else {
-            let message = "\(EventName.subscriptionSucceededInternal) has no usable list of members"
-            reportMalformed(message, name, into: &effects)
+            reportMalformed(.unusable(envelope, .noMembers, on: name), into: &effects)
             guard isNews else { return }
             // Nobody is told to have left who may be there; the next list says what has changed since the last.
             subscriptions.update(name) { $0.roster?.keep() }
             let members = subscriptions[name]?.roster?.members ?? []
             return effects.append(.membersReplaced(subscription.id, members, PresenceRoster.Difference()))
         }
-        let list = subscription.roster?.fitting(all, configuration.members) ?? all
+        let limit = configuration.members
+        let list = subscription.roster?.fitting(all, limit) ?? all
         let leavesOut = list.count < all.count
         let replaced = subscriptions.update(name) { $0.roster?.replace(with: list, leavesOut: leavesOut) }
         guard let difference = replaced ?? nil else { return }
         effects.append(.membersReplaced(subscription.id, list, difference))
         if leavesOut {
-            let what = "\(name) has \(all.count) members, of whom \(list.count) are kept"
-            effects.append(.report(tooManyMembers(what, channel: name)))
+            effects.append(.report(.membersLeftOut(of: name, count: all.count, kept: list.count, limit)))
         }
-    }
-
-    func tooManyMembers(_ what: String, channel: String?) -> PusherClientError {
-        let limit = configuration.members
-        return PusherClientError(
-            .tooManyMembers,
-            "\(what): limits.members allows \(limit.count), and limits.messageSize \(limit.size) bytes of them",
-            channelName: channel
-        )
     }
 
     mutating func memberAdded(_ envelope: Envelope, into effects: inout [Effect]) {
@@ -43,11 +33,9 @@ extension ClientStateMachine {
         case .new?:
             effects.append(.memberAdded(id, member, member.event(EventName.memberAdded, on: name)))
         case .leftOut(isFirst: true)?:
-            let what = "somebody has come to \(name) who is not kept, nor will others be until there is room"
-            effects.append(.report(tooManyMembers(what, channel: name)))
+            effects.append(.report(.memberLeftOut(of: name, limit)))
         case .outgrown(isFirst: true)?:
-            let what = "a member of \(name) stays as before, for what is new of them has no room"
-            effects.append(.report(tooManyMembers(what, channel: name)))
+            effects.append(.report(.memberNotUpdated(of: name, limit)))
         case .known?, .leftOut(isFirst: false)?, .outgrown(isFirst: false)?, nil:
             break
         }
@@ -71,14 +59,14 @@ extension ClientStateMachine {
             return nil
         }
         guard let member = PresenceMember(envelope.data) else {
-            reportMalformed("\(envelope.event) has no usable user_id", name, into: &effects)
+            reportMalformed(.unusable(envelope, .noUserID, on: name), into: &effects)
             return nil
         }
         return (name, subscription.id, member)
     }
 
-    mutating func reportMalformed(_ message: String, _ name: String?, into effects: inout [Effect]) {
+    mutating func reportMalformed(_ error: PusherClientError, into effects: inout [Effect]) {
         statistics.messages.malformed += 1
-        effects.append(.report(PusherClientError(.malformedMessage, message, channelName: name)))
+        effects.append(.report(error))
     }
 }

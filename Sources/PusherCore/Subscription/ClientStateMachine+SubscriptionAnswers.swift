@@ -1,5 +1,4 @@
 import PusherProtocol
-import RealtimePrimitives
 
 /// What the server answers to subscriptions.
 extension ClientStateMachine {
@@ -69,14 +68,7 @@ extension ClientStateMachine {
 
     /// The form in which soketi, pylon and others refuse: the channel is named.
     mutating func subscriptionRefused(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
-        let value = envelope.data.value
-        let message = value?["error"]?.string.map(ServerErrorMessage.presentable) ?? "the server gave no reason"
-        let error = SubscriptionError(
-            .refused,
-            channelName: envelope.channel?.prefix(fittingUTF8Bytes: ChannelName.maximumLength) ?? "",
-            message,
-            serverCode: value?["status"]?.integer
-        )
+        let error = SubscriptionError.refused(envelope)
         if let name = envelope.channel { answered(.channel(name), now: now, into: &effects) }
         guard let name = envelope.channel, subscriptions[name]?.isPending == true else {
             var report = error.clientError

@@ -97,8 +97,7 @@ extension ClientStateMachine {
     /// The server has not taken any for too long.
     private mutating func failQueued(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
         for name in subscriptions.queuedNames {
-            let error = SubscriptionError(.refused, channelName: name, message.message, serverCode: message.code)
-            failSubscription(name, error, now: now, into: &effects)
+            failSubscription(name, .refused(name, message), now: now, into: &effects)
         }
     }
 

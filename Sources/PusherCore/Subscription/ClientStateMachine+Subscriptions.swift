@@ -1,5 +1,4 @@
 import PusherProtocol
-import RealtimePrimitives
 
 /// Channels: what the application wants, and what the server says to it. The last call wins, in every state.
 extension ClientStateMachine {
@@ -36,7 +35,7 @@ extension ClientStateMachine {
         catchUp(now: now, into: &effects)
         // Those whose end waits for the server's answer take no room that the application could free.
         guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
-            let error = tooManyChannels(name)
+            let error = SubscriptionError.tooManyChannels(name, count: subscriptions.wantedCount)
             return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
         }
         if var subscription = subscriptions[name] {
@@ -53,14 +52,16 @@ extension ClientStateMachine {
             return SubscribeResult(id: subscription.id, isNew: isNew)
         }
         let id = ChannelID(rawValue: nextSerial())
-        if let error = Self.reasonNotToSubscribe(name) {
-            subscriptions[name] = SubscriptionStateMachine(name: name, id: id, phase: .invalid(error))
-            statistics.subscriptions.failed += 1
-            effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
-        } else {
+        do {
+            _ = try ChannelName(name)
             subscriptions[name] = SubscriptionStateMachine(name: name, id: id)
             setAuthorization(auth, of: name, id)
             beginSubscription(to: name, now: now, into: &effects)
+        } catch {
+            let error = SubscriptionError.invalidChannelName(name, error)
+            subscriptions[name] = SubscriptionStateMachine(name: name, id: id, phase: .invalid(error))
+            statistics.subscriptions.failed += 1
+            effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
         }
         return SubscribeResult(id: id, isNew: true)
     }
@@ -115,8 +116,7 @@ extension ClientStateMachine {
 
     private mutating func endSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isWanted else { return }
-        let error = SubscriptionError(.unsubscribed, channelName: name, "the channel \(name) was unsubscribed")
-        failWaiters(of: name, .subscriptionFailed(error), into: &effects)
+        failWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)
         dropClientEvents(of: subscription.id, into: &effects)
         effects.append(.retired(subscription.id))
         cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
@@ -176,31 +176,6 @@ extension ClientStateMachine {
     /// The channels that the application wants, in the order of their first subscription.
     package var wantedSubscriptions: [SubscriptionStateMachine] {
         subscriptions.wantedNames.compactMap { subscriptions[$0] }
-    }
-
-    private func tooManyChannels(_ name: String) -> SubscriptionError {
-        SubscriptionError(
-            .tooManyChannels,
-            channelName: name,
-            """
-            \(name.quoted) is not subscribed: there are \(subscriptions.wantedCount) channels already, and limits.channels \
-            allows no more; unsubscribe from those that are not needed any more
-            """
-        )
-    }
-
-    /// Why a channel of that name can never be subscribed; nil where it can.
-    private static func reasonNotToSubscribe(_ name: String) -> SubscriptionError? {
-        do {
-            _ = try ChannelName(name)
-            return nil
-        } catch {
-            return SubscriptionError(
-                .invalidChannelName,
-                channelName: name,
-                "\(name.quoted) cannot be subscribed: \(error)"
-            )
-        }
     }
 
     // MARK: Sending
@@ -290,17 +265,10 @@ extension ClientStateMachine {
         for subscription in overdue {
             let name = subscription.name
             let wasWanted = subscription.isWanted
-            let error = SubscriptionError(
-                .timedOut,
-                channelName: name,
-                "the server did not answer the subscription to \(name) within \(configuration.timeouts.subscription)"
-                    + words(since: .channel(name))
-            )
-            connection.session?.requests.timedOut(
-                .channel(name),
-                timeout: configuration.timeouts.subscription,
-                now: now
-            )
+            let wait = configuration.timeouts.subscription
+            let words = session?.requests.words(since: .channel(name))
+            connection.session?.requests.timedOut(.channel(name), timeout: wait, now: now)
+            let error = SubscriptionError.timedOut(name, after: wait, serverSaid: words)
             failSubscription(name, error, now: now, into: &effects)
             // Where the server was only slow, it must not keep a subscription that nobody has.
             if !wasWanted, let attempt = connection.establishedAttempt {

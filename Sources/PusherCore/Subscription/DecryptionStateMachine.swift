@@ -181,17 +181,3 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return true
     }
 }
-
-extension DecryptionStateMachine.Reason: CustomStringConvertible {
-    package var description: String {
-        switch self {
-        case .malformed(let text): text
-        case .wrongKey: "the key does not fit, nor does the one that was asked for anew; or the event was changed"
-        case .refreshFailed(let error): "the key does not fit, and could not be asked for anew: \(error.message)"
-        case .tooManyRefreshes:
-            "the key does not fit, and was asked for \(DecryptionStateMachine.maximumRefreshes) times in the last minute"
-        case .tooManyHeld: "too many events wait for the channel's key"
-        case .noKey(let error): "the channel's key could not be had: \(error.message)"
-        }
-    }
-}

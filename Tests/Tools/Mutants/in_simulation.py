@@ -30,7 +30,7 @@ MUTANTS = [
     ("a subscription that is never answered", "ClientStateMachine+Subscriptions.swift",
      "            failSubscription(name, error, now: now, into: &effects)\n            // Where", "            _ = error\n            // Where"),
     ("calls that wait for a channel that is unsubscribed", "ClientStateMachine+Subscriptions.swift",
-     "        failWaiters(of: name, .subscriptionFailed(error), into: &effects)\n        drop", "        _ = error\n        drop"),
+     "        failWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)\n", ""),
     ("callbacks after unsubscribe()", "Pusher+Channels.swift",
      "        channel?.finish()\n    }\n\n    /// Ends the subscriptions", "        _ = channel\n    }\n\n    /// Ends the subscriptions"),
     ("requests that nobody waits for", "ClientEngine+Effects.swift",
