@@ -139,12 +139,13 @@ struct BatchTests {
         await #expect(throws: AuthorizationError.self) {
             try await directory.authorize(AuthorizationRequest(socketID: "1.1", channelName: "private-missing"))
         }
-        let auths = AsyncStream<PusherAuth?> { continuation in
-            directory.fetchAuthValue(socketID: "1.1", channelName: "private-a") { continuation.yield($0) }
-            directory.fetchAuthValue(socketID: "1.1", channelName: "private-error") { continuation.yield($0) }
+        // Texts, not objects: ThreadSanitizer does not see that what is in the stream happened before it comes out.
+        let auths = AsyncStream<String?> { continuation in
+            directory.fetchAuthValue(socketID: "1.1", channelName: "private-a") { continuation.yield($0?.auth) }
+            directory.fetchAuthValue(socketID: "1.1", channelName: "private-error") { continuation.yield($0?.auth) }
         }
         var answers: [String?] = []
-        for await auth in auths.prefix(2) { answers.append(auth?.auth) }
+        for await auth in auths.prefix(2) { answers.append(auth) }
         #expect(Set(answers) == ["k:private-a", nil])
     }
 }
