@@ -28,7 +28,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard connection.currentAttempt == id else { return drop(envelope) }
+        guard connection.currentAttempt == id else { return countDropped(envelope) }
         guard connection.isConnected else {
             return receivedBeforeHandshake(envelope, on: id, now: now, into: &effects)
         }
@@ -40,15 +40,15 @@ extension ClientStateMachine {
         switch envelope.event {
         case EventName.ping:
             statistics.pings.received += 1
-            effects.append(.send(id, .pong))
+            send(.pong, into: &effects)
         case EventName.pong:
             ponged(now: now)
         case EventName.connectionEstablished:
-            ignore()
+            countIgnored()
         case EventName.error:
-            receivedError(envelope, on: id, now: now, into: &effects)
+            receivedError(envelope, now: now, into: &effects)
         case EventName.subscriptionSucceededInternal:
-            subscriptionSucceeded(envelope, on: id, now: now, into: &effects)
+            subscriptionSucceeded(envelope, now: now, into: &effects)
         case EventName.subscriptionCountInternal:
             subscriptionCountChanged(envelope, into: &effects)
         case EventName.subscriptionError, EventName.subscriptionErrorInternal:
@@ -65,7 +65,7 @@ extension ClientStateMachine {
             watchlistChanged(envelope, into: &effects)
         default:
             // Internal events that this version does not know are no user's business.
-            guard !EventName.isInternalEvent(envelope.event) else { return ignore() }
+            guard !EventName.isInternalEvent(envelope.event) else { return countIgnored() }
             deliver(envelope, now: now, into: &effects)
         }
     }
@@ -77,8 +77,8 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let current = connection.currentAttempt, current == id else { return ignore() }
-        if case .disconnecting = connection.state { return ignore() }
+        guard let current = connection.currentAttempt, current == id else { return countIgnored() }
+        if case .disconnecting = connection.state { return countIgnored() }
         statistics.messages.malformed += 1
         frameCame(now: now, into: &effects)
         effects.append(.report(error))
@@ -92,7 +92,7 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        if case .disconnecting = connection.state { return drop(envelope) }
+        if case .disconnecting = connection.state { return countDropped(envelope) }
         switch envelope.event {
         case EventName.connectionEstablished:
             guard let handshake = Handshake(envelope.data) else {
@@ -105,7 +105,7 @@ extension ClientStateMachine {
             let error = ServerErrorMessage(envelope.data)
             drop(id, error.clientError(), closeCode: error.closeCode, now: now, into: &effects)
         default:
-            drop(envelope)
+            countDropped(envelope)
             effects.append(.report(.beforeHandshake(envelope)))
         }
     }
@@ -137,14 +137,14 @@ extension ClientStateMachine {
 
     private mutating func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {
         guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isWanted else {
-            return ignore()
+            return countIgnored()
         }
         effects.append(.cacheMissed(subscription.id, envelope))
     }
 
     private mutating func subscriptionCountChanged(_ envelope: Envelope, into effects: inout [Effect]) {
         guard let name = envelope.channel, var subscription = subscriptions[name], subscription.isWanted else {
-            return ignore()
+            return countIgnored()
         }
         guard let count = envelope.data.value?["subscription_count"]?.integer, count >= 0 else {
             return reportMalformed(.unusable(envelope, .noSubscriptionCount, on: name), into: &effects)

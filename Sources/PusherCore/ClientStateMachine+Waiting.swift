@@ -73,7 +73,7 @@ extension ClientStateMachine {
 
     /// The task that waits was cancelled.
     ///
-    /// - Parameter channelName: The channel whose subscription it waits for; nil where it waits for something else.
+    /// - Parameter channelName: The channel whose subscription it waits for; nil if it waits for something else.
     package mutating func cancelWaiter(
         _ waiter: WaiterID,
         subscribing channelName: String? = nil,

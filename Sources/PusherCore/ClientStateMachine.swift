@@ -42,6 +42,8 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var status: ConnectionStateMachine.Status { connection.status }
     package var socketID: String? { connection.socketID }
 
+    /// What belongs to the connection that stands. To pass ``configuration`` to a machine in it, use `connection.session`:
+    /// this property is an access to all of `self`.
     package internal(set) var session: Session? {
         get { connection.session }
         _modify { yield &connection.session }
@@ -68,7 +70,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.disconnect(configuration, now: now), now: now, into: &effects)
     }
 
-    /// The application has dropped the client: everything ends, for good.
+    /// The app has dropped the client: everything ends, for good.
     package mutating func release(now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return }
         disconnect(now: now, into: &effects)
@@ -173,6 +175,11 @@ package struct ClientStateMachine: Hashable, Sendable {
         return serial
     }
 
+    /// Sends a message, if there is a connection.
+    func send(_ envelope: Envelope, into effects: inout [Effect]) {
+        if let attempt = connection.establishedAttempt { effects.append(.send(attempt, envelope)) }
+    }
+
     /// Makes up for timers that stood still while the computer was suspended.
     mutating func catchUp(now: Instant, into effects: inout [Effect]) {
         let actions = connection.catchUp(configuration, now: now)
@@ -258,17 +265,16 @@ package struct ClientStateMachine: Hashable, Sendable {
     }
 
     mutating func ping(now: Instant, into effects: inout [Effect]) {
-        guard let attempt = connection.establishedAttempt else { return }
         statistics.pings.sent += 1
-        connection.session?.pingTimer.sent(now: now, patience: configuration.timeouts.pong)
+        connection.session?.pingStopwatch.sent(now: now, patience: configuration.timeouts.pong)
         session?.silence.pinged()
-        effects.append(.send(attempt, .ping))
+        send(.ping, into: &effects)
     }
 
     mutating func ponged(now: Instant) {
-        guard let (isAnswer, time) = session?.pingTimer.answered(now: now) else { return }
+        guard let (isAnswer, time) = session?.pingStopwatch.answered(now: now) else { return }
         if session?.silence.ponged() == true { pingCameThrough() }
-        if isAnswer { statistics.pings.answered += 1 } else { ignore() }
+        if isAnswer { statistics.pings.answered += 1 } else { countIgnored() }
         if let time { statistics.pings.roundTrip.add(time) }
     }
 

@@ -12,7 +12,7 @@ package enum Effect: Hashable, Sendable {
     /// Send a client event on the socket, and say whether it was written:
     /// ``ClientStateMachine/clientEventWritten(_:on:error:now:into:)``.
     case sendClientEvent(AttemptID, ClientEventQueue.Item)
-    /// Send a message of the application's own on the socket, and report it where it could not be written.
+    /// Send a message of the app's own on the socket, and report it where it could not be written.
     case sendMessage(AttemptID, Envelope)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)
@@ -26,11 +26,11 @@ package enum Effect: Hashable, Sendable {
     /// Forget the timer.
     case cancel(TimerID)
 
-    // MARK: Questions to user code
+    // MARK: Questions to the app's code
 
     /// Ask the retry policy, and answer with ``ClientStateMachine/retryDecided(_:delay:now:into:)``.
     case askRetryPolicy(RetryQuestionID, RetryQuestion)
-    /// Call ``ClientStateMachine/authorizationsGathered(batchSize:into:)`` in another turn of the loop.
+    /// Call ``ClientStateMachine/authorizationsGathered(batchSize:now:into:)`` in another turn of the loop.
     case gatherAuthorizations
     /// Make one request to the authorizer, for several channels or for the user, and answer each try with
     /// ``ClientStateMachine/authorized(_:_:now:into:)``.
@@ -51,15 +51,15 @@ package enum Effect: Hashable, Sendable {
     case deliver(ClientStateMachine.Recipient, Envelope)
     /// A channel is subscribed; `away` is how long it was not, where it had been before.
     case subscribed(ChannelID, Envelope, away: Duration?)
-    /// A channel could not be subscribed. The envelope is the event that its handlers get.
+    /// A channel could not be subscribed. The envelope is the event that its listeners get.
     case subscriptionFailed(ChannelID, SubscriptionError, Envelope)
-    /// The number of subscriptions changed. The envelope is the event that its handlers get.
+    /// The number of subscriptions changed. The envelope is the event that its listeners get.
     case subscriptionCountChanged(ChannelID, Int, Envelope)
     /// The list of members is that of a new subscription. The difference is to the one before, if there was one.
     case membersReplaced(ChannelID, [PresenceMember], PresenceRoster.Difference)
-    /// Somebody came. The envelope is the event that the handlers get.
+    /// Somebody came. The envelope is the event that the listeners get.
     case memberAdded(ChannelID, PresenceMember, Envelope)
-    /// Somebody left. The envelope is the event that the handlers get.
+    /// Somebody left. The envelope is the event that the listeners get.
     case memberRemoved(ChannelID, PresenceMember, Envelope)
     /// The cache of the channel is empty.
     case cacheMissed(ChannelID, Envelope)
@@ -70,9 +70,9 @@ package enum Effect: Hashable, Sendable {
 
     /// A user is signed in. The envelope is the server's message.
     case signedIn(SignedInUser, Envelope)
-    /// Nobody is signed in. The envelope is the event that the user's handlers get.
+    /// Nobody is signed in. The envelope is the event that the user's listeners get.
     case signInFailed(PusherClientError, Envelope)
-    /// Hand a server-to-user event to the user's handlers.
+    /// Hand a server-to-user event to the user's listeners.
     case deliverToUser(Envelope)
     /// Watched users came or went.
     case watchlistChanged(WatchlistEvent)

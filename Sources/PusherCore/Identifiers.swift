@@ -1,4 +1,4 @@
-/// One try to open a socket, and that socket's life. Whatever names an attempt that is over is ignored.
+/// One attempt to open a socket, and that socket's life. Whatever names an attempt that is over is ignored.
 package struct AttemptID: Hashable, Sendable {
     package let rawValue: UInt64
 
@@ -12,6 +12,29 @@ package struct ChannelID: Hashable, Sendable, Comparable {
     package init(rawValue: UInt64) { self.rawValue = rawValue }
 
     package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// One authorization that is wanted. A retry is another ``AuthorizationTry`` of the same one.
+package struct AuthorizationID: Hashable, Sendable, Comparable {
+    package let rawValue: UInt64
+
+    package init(rawValue: UInt64) { self.rawValue = rawValue }
+
+    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
+}
+
+/// One call of an authorizer, or one place in a request for several channels. An answer to a try that is not current is
+/// ignored.
+package struct AuthorizationTry: Hashable, Sendable, Comparable {
+    package let id: AuthorizationID
+    package let number: Int
+
+    package init(_ id: AuthorizationID, number: Int) {
+        self.id = id
+        self.number = number
+    }
+
+    package static func < (left: Self, right: Self) -> Bool { (left.id, left.number) < (right.id, right.number) }
 }
 
 /// One question to a retry policy.
@@ -36,7 +59,7 @@ package struct TimerID: Hashable, Sendable {
         case attempt
         /// The time to try again has come.
         case retry
-        /// The client has been trying for so long that the application should know.
+        /// The client has been trying for so long that the app should know.
         case unavailable
         /// The server does not answer the closing handshake.
         case closing

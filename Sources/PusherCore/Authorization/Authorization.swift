@@ -1,12 +1,3 @@
-/// One question to an authorizer. A retry is another one.
-package struct AuthorizationID: Hashable, Sendable, Comparable {
-    package let rawValue: UInt64
-
-    package init(rawValue: UInt64) { self.rawValue = rawValue }
-
-    package static func < (left: Self, right: Self) -> Bool { left.rawValue < right.rawValue }
-}
-
 /// Whom or what an authorization is for, on which connection.
 package struct AuthorizationQuestion: Hashable, Sendable {
     package enum Subject: Hashable, Sendable {

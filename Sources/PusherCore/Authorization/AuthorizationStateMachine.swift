@@ -1,17 +1,3 @@
-/// One question to an authorizer. Each retry is another try of the same authorization; an answer to a try that is not
-/// current is ignored.
-package struct AuthorizationTry: Hashable, Sendable, Comparable {
-    package let id: AuthorizationID
-    package let number: Int
-
-    package init(_ id: AuthorizationID, number: Int) {
-        self.id = id
-        self.number = number
-    }
-
-    package static func < (left: Self, right: Self) -> Bool { (left.id, left.number) < (right.id, right.number) }
-}
-
 /// All authorizations that are wanted on a connection: those of channels, in at most as many requests at once as allowed, and
 /// the user's. Each has a time limit, and is retried if that can help.
 package struct AuthorizationStateMachine: Hashable, Sendable {

@@ -66,7 +66,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         if isReady { ready.append(item) } else { waiting[item.channel, default: []].append(item) }
     }
 
-    /// The events of a channel that is subscribed now may go out. True where there are any.
+    /// The events of a channel that is subscribed now may go out. True if there are any.
     package mutating func channelSubscribed(_ channel: ChannelID) -> Bool {
         returned[channel] = nil
         guard let items = waiting.removeValue(forKey: channel) else { return false }

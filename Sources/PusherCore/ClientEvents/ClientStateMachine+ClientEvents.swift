@@ -1,6 +1,6 @@
 package import PusherProtocol
 
-/// Events that the application sends (protocol clause 5).
+/// Events that the app sends (protocol clause 5).
 extension ClientStateMachine {
     /// Sends client events, all or none, as soon as the channel is subscribed and the server's limit allows it.
     package mutating func trigger(
@@ -98,7 +98,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// True where it can go out as soon as the limit allows it.
+    /// True if it can go out as soon as the limit allows it.
     private mutating func enqueue(
         _ messages: [ClientEventQueue.Message],
         on name: String,

@@ -1,6 +1,6 @@
 package import PusherProtocol
 
-/// What happens when an attempt fails or a connection ends (protocol clauses 6.1 and 7.3).
+/// What happens when an attempt fails or a connection ends, and when a wait is over (protocol clauses 6.1 and 7.3).
 extension ConnectionStateMachine {
     /// The end of the current attempt, or of the connection it became.
     struct Loss {
@@ -8,7 +8,7 @@ extension ConnectionStateMachine {
         var closeCode: CloseCode?
         /// What it counts as.
         var reason: PusherStatistics.LossReason
-        /// How long the connection held; nil where it never stood.
+        /// How long the connection held; nil if it never stood.
         var lifetime: Duration?
 
         var reaction: CloseCode.Reaction { closeCode?.reaction ?? .backOff }
@@ -20,7 +20,7 @@ extension ConnectionStateMachine {
     package mutating func closed(
         _ id: AttemptID,
         _ closure: TransportClosure,
-        wasSuspended: Bool = false,
+        wasSuspended: Bool,
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
@@ -53,24 +53,28 @@ extension ConnectionStateMachine {
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
-        switch state {
-        case .connecting(let attempt) where purpose == .attempt:
-            let wait = configuration.timeouts.connectionAttempt
-            let server = try? target(configuration).get()
-            let error = PusherClientError.connectionTimedOut(to: server, after: wait, isOpen: attempt.isOpen)
+        switch (purpose, state) {
+        case (.attempt, .connecting(let attempt)):
+            let error = PusherClientError.connectionTimedOut(
+                to: try? target(configuration).get(),
+                after: configuration.timeouts.connectionAttempt,
+                isOpen: attempt.isOpen
+            )
             return drop(attempt.id, error, configuration, now: now)
-        case .waiting where purpose == .retry:
+        case (.retry, .waiting):
             return retry(configuration, now: now)
-        case .disconnecting(let attempt) where purpose == .closing:
+        case (.closing, .disconnecting(let attempt)):
             return [.abort(attempt)] + enter(.disconnected(nil))
-        case .connecting, .asking, .waiting:
+        case (.unavailable, .connecting):
             outage?.isUnavailable = true
+            return announce(status)
+        case (.unavailable, _):
             // While the client waits, that and until when is the better news.
-            if case .connecting = state { return announce(status) }
-        case .initialized, .connected, .disconnecting, .disconnected, .refused:
-            break
+            outage?.isUnavailable = true
+            return []
+        default:
+            return []
         }
-        return []
     }
 
     /// The policy's answer: the time to wait, or `nil` to stop.
@@ -80,10 +84,12 @@ extension ConnectionStateMachine {
         _ configuration: CoreConfiguration,
         now: Instant
     ) -> [Action] {
-        guard case .asking(question, let retry, _) = state else { return [] }
+        guard case .asking(question, var retry, _) = state else { return [] }
         guard var delay else { return stop(.retriesExhausted(after: retry.reason)) }
         if let longest = configuration.maximumRetryDelay { delay = min(delay, longest) }
         delay = min(max(delay, retry.minimumDelay, .zero), Self.longestDelay)
+        // The app may have set the count meanwhile.
+        retry.attempt = retryCount + 1
         return enter(.waiting(until: now + delay, retry)) + [.setTimer(.retry, after: delay)]
     }
 
@@ -105,7 +111,7 @@ extension ConnectionStateMachine {
         guard let session else { return [.cancelTimer(.attempt)] + follow(loss, configuration, now: now) }
         let lifetime = now - session.since
         loss.lifetime = lifetime
-        if lifetime >= configuration.timeouts.backOffReset { resetRetryCount() }
+        if lifetime >= configuration.timeouts.backOffReset { retryCount = 0 }
         return follow(loss, configuration, now: now) + [.end(session)]
     }
 

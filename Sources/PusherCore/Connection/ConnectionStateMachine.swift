@@ -37,7 +37,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         var lastFailure: PusherClientError?
     }
 
-    /// What ``ConnectionStatus`` says to the application, in the machine's own time.
+    /// What ``ConnectionStatus`` says to the app, in the machine's own time.
     package enum Status: Hashable, Sendable {
         case initialized
         case connecting
@@ -70,7 +70,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package internal(set) var state: State = .initialized
     /// Attempts since the connection last held, but for the first: what the retry policy goes by.
-    package private(set) var retryCount = 0
+    package internal(set) var retryCount = 0
     /// Attempts to reconnect since the client was last connected: what the limit goes by.
     package private(set) var reconnectAttempts = 0
     /// True once the server has said that it takes nothing but TLS.
@@ -323,8 +323,6 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return endOutage()
     }
 
-    mutating func resetRetryCount() { retryCount = 0 }
-
     private mutating func countAttempt() {
         retryCount += 1
         reconnectAttempts += 1
@@ -376,22 +374,5 @@ extension TransportRequest {
         request.useTLS = true
         if request.port == 80 { request.port = 443 }
         return request
-    }
-}
-
-extension ConnectionStatus {
-    /// - Parameter origin: That of the machine's time.
-    package init(_ status: ConnectionStateMachine.Status, since origin: ContinuousClock.Instant) {
-        switch status {
-        case .initialized: self = .initialized
-        case .connecting: self = .connecting
-        case .connected(let socketID): self = .connected(socketID: socketID)
-        case .unavailable(let reason): self = .unavailable(reason: reason)
-        case .waiting(let until, let attempt, let reason):
-            self = .waiting(until: until.value(since: origin), attempt: attempt, reason: reason)
-        case .refused(let error): self = .refused(error)
-        case .disconnecting: self = .disconnecting
-        case .disconnected(let reason): self = .disconnected(reason: reason)
-        }
     }
 }

@@ -17,13 +17,13 @@ package struct KeepAlive: Hashable, Sendable {
     /// connection has survived as long a silence.
     package private(set) var lastSilence: Duration?
     /// How many pings the server has to answer before the client does without them.
-    private var patience = Self.patience.lowerBound
+    private var answersNeeded = Self.answersNeeded.lowerBound
     private var answeredCount = 0
 
     /// Each ping may wake the radio of a phone.
     private static let shortestInterval = Duration.seconds(1)
     /// At the shortest interval, from a minute to a hundred minutes.
-    private static let patience = 60...6_000
+    private static let answersNeeded = 60...6_000
     /// How long after a `pusher:error` a loss counts as its consequence. Longer, and a server that answers each sign-in with an
     /// error would hide its limit.
     static let timeOfError = Duration.seconds(1)
@@ -33,14 +33,15 @@ package struct KeepAlive: Hashable, Sendable {
     /// The server has answered a ping.
     mutating func pingAnswered() {
         answeredCount += 1
-        if answeredCount >= patience { setInterval(nil) }
+        if answeredCount >= answersNeeded { setInterval(nil) }
     }
 
     /// The server takes no more messages, and has said so of a ping: that came through. The next ones come less often, but
     /// more often than the silence that has cost a connection.
     mutating func pingRejected(activityTimeout: Duration) {
         guard let interval, let lastSilence else { return }
-        let next = (interval + lastSilence) / 2
+        // Timers are late, and a ping is on its way for some time.
+        let next = min((interval + lastSilence) / 2, lastSilence * 9 / 10)
         setInterval(next < activityTimeout ? next : nil)
     }
 
@@ -59,7 +60,9 @@ package struct KeepAlive: Hashable, Sendable {
         // The timers stood still, or the event loop was held up.
         if let interval, now - watch.lastSent >= interval + LivenessStateMachine.lateness { return }
         // The client did without the pings, and needs them.
-        if interval == nil, lastSilence != nil { patience = min(patience * 10, Self.patience.upperBound) }
+        if interval == nil, lastSilence != nil {
+            answersNeeded = min(answersNeeded * 10, Self.answersNeeded.upperBound)
+        }
         lastSilence = silence
         let next = max(min(silence / 2, activityTimeout), Self.shortestInterval)
         setInterval(min(interval ?? next, next))
@@ -74,7 +77,7 @@ package struct KeepAlive: Hashable, Sendable {
     mutating func forget() {
         setInterval(nil)
         lastSilence = nil
-        patience = Self.patience.lowerBound
+        answersNeeded = Self.answersNeeded.lowerBound
     }
 }
 

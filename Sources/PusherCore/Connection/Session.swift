@@ -1,6 +1,9 @@
 import PusherProtocol
 
 /// What belongs to one connection, from the handshake to its end.
+///
+/// What outlives a connection resets its own part of it in ``ClientStateMachine/end(_:now:into:)``: ``ClientEventQueue``,
+/// ``SubscriptionPace`` and each ``SubscriptionStateMachine``.
 package struct Session: Hashable, Sendable {
     package let attempt: AttemptID
     package let socketID: String
@@ -11,7 +14,7 @@ package struct Session: Hashable, Sendable {
     var reportedCode: ReportedCode?
     var liveness: LivenessStateMachine
     var silence: SilenceWatch
-    var pingTimer = PingTimer()
+    var pingStopwatch = PingStopwatch()
     package var authorizations = AuthorizationStateMachine()
     var requests = UnansweredRequests()
     package var signIn = SignInStateMachine()

@@ -5,12 +5,7 @@ import PusherProtocol
 /// The error is information: a server that means to end the connection closes it. Most servers do not say what an error
 /// answers, so each rule of ``subject(of:named:)`` is for what a server was seen to send.
 extension ClientStateMachine {
-    mutating func receivedError(
-        _ envelope: Envelope,
-        on attempt: AttemptID,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
+    mutating func receivedError(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         let message = ServerErrorMessage(envelope.data)
         session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
         session?.silence.expectLoss(until: now + KeepAlive.timeOfError)
@@ -27,7 +22,7 @@ extension ClientStateMachine {
             failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
         case .subscription(let name):
             answered(.channel(name), now: now, into: &effects)
-            subscriptionFailed(name, message, on: attempt, now: now, into: &effects)
+            subscriptionFailed(name, message, now: now, into: &effects)
         case .nothingPending(let answeredChannel):
             if let answeredChannel { answered(.channel(answeredChannel), now: now, into: &effects) }
             effects.append(.report(message.clientError(channelName: envelope.channel)))
@@ -111,7 +106,6 @@ extension ClientStateMachine {
     private mutating func subscriptionFailed(
         _ name: String,
         _ message: ServerErrorMessage,
-        on attempt: AttemptID,
         now: Instant,
         into effects: inout [Effect]
     ) {
@@ -119,7 +113,7 @@ extension ClientStateMachine {
             // Pusher and slanger: the server has not yet seen, or has lost, the end of an older subscription.
             guard subscriptions[name]?.roster != nil, subscriptions[name]?.isWanted == true else {
                 let success = Envelope(event: EventName.subscriptionSucceededInternal, channel: name)
-                return subscriptionSucceeded(success, on: attempt, now: now, into: &effects)
+                return subscriptionSucceeded(success, now: now, into: &effects)
             }
             if startOver(name, now: now, into: &effects) { return }
         }

@@ -130,7 +130,7 @@ extension PusherClientError.Code {
     public static let clientEventTooBig = Self(rawValue: "clientEventTooBig")
     /// As many client events wait as ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` allows.
     public static let clientEventQueueFull = Self(rawValue: "clientEventQueueFull")
-    /// The server rejected a client event (4301): too many in a second, too big, or switched off for the application.
+    /// The server rejected a client event (4301): too many in a second, too big, or switched off for the app.
     /// An error 4301 that comes when no client event was sent lately is a ``serverError``.
     public static let clientEventRejected = Self(rawValue: "clientEventRejected")
     /// The channel is not subscribed at this moment, or can never be: the message says so.

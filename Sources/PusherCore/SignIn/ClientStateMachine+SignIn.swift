@@ -31,7 +31,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// The application wants nobody signed in any more. The protocol has no message for it: the connection that stands
+    /// The app wants nobody signed in any more. The protocol has no message for it: the connection that stands
     /// stays as it is, and what the server says to the user on it is dropped.
     package mutating func signOut(now: Instant, into effects: inout [Effect]) {
         guard isSignInWanted else { return }
@@ -56,7 +56,6 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let attempt = connection.establishedAttempt else { return }
         switch result {
         case .failure(let error):
             failSignIn(error.clientError(.signInFailed), status: error.httpStatus, now: now, into: &effects)
@@ -71,7 +70,7 @@ extension ClientStateMachine {
             timers.set(.signIn, after: wait, into: &effects)
             session?.requests.sent(.signIn, timeout: wait, now: now)
             let message = Envelope.signIn(auth: authorization.auth, userData: authorization.data ?? "")
-            effects.append(.send(attempt, message))
+            send(message, into: &effects)
         }
     }
 
@@ -85,7 +84,7 @@ extension ClientStateMachine {
 
     mutating func signInSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         guard session != nil, isSignInWanted, signIn.user == nil else {
-            ignore()
+            countIgnored()
             return answered(.signIn, now: now, into: &effects)
         }
         guard let user = SignedInUser(envelope.data) else {
@@ -95,7 +94,7 @@ extension ClientStateMachine {
             failSignIn(error, now: now, into: &effects)
             return answered(.signIn, now: now, into: &effects)
         }
-        guard signIn.isMeant(user) else { return ignore() }
+        guard signIn.isMeant(user) else { return countIgnored() }
         endSignInWork(now: now, into: &effects)
         session?.signIn.phase = .signedIn(user)
         statistics.signIns.succeeded += 1
@@ -103,7 +102,7 @@ extension ClientStateMachine {
         effects.append(.signedIn(user, envelope))
         settleSignInWaiters(into: &effects)
         endWaitingForSignIn(now: now, into: &effects)
-        retryNameless(now: now, into: &effects)
+        retryPresenceChannels(now: now, into: &effects)
         answered(.signIn, now: now, into: &effects)
     }
 
@@ -120,7 +119,7 @@ extension ClientStateMachine {
     }
 
     /// Presence channels that failed because nobody was signed in can be subscribed now.
-    private mutating func retryNameless(now: Instant, into effects: inout [Effect]) {
+    private mutating func retryPresenceChannels(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions where subscription.roster != nil {
             guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
             beginSubscription(to: subscription.name, now: now, into: &effects)
@@ -174,7 +173,7 @@ extension ClientStateMachine {
     }
 
     mutating func watchlistChanged(_ envelope: Envelope, into effects: inout [Effect]) {
-        guard signIn.user != nil else { return ignore() }
+        guard signIn.user != nil else { return countIgnored() }
         guard let events = envelope.data.value?["events"]?.array else {
             return reportMalformed(.unusable(envelope, .noEvents), into: &effects)
         }
@@ -196,7 +195,6 @@ extension ClientStateMachine {
 
     /// Does nothing where it was asked for, and neither refused nor left unanswered.
     mutating func subscribeToOwnChannel(of user: SignedInUser, now: Instant, into effects: inout [Effect]) {
-        guard let attempt = connection.establishedAttempt else { return }
         switch signIn.ownChannels[user.channelName] {
         case .asked, .subscribed: return
         case nil, .overdue: break
@@ -206,12 +204,12 @@ extension ClientStateMachine {
         let wait = configuration.timeouts.subscription
         timers.set(.ownChannel, after: wait, into: &effects)
         session?.requests.sent(.channel(user.channelName), timeout: wait, now: now)
-        effects.append(.send(attempt, .subscribe(channel: user.channelName, auth: "")))
+        send(.subscribe(channel: user.channelName, auth: ""), into: &effects)
     }
 
     mutating func ownChannelSucceeded(_ name: String, into effects: inout [Effect]) {
         switch signIn.ownChannels[name] {
-        case nil, .subscribed: return ignore()
+        case nil, .subscribed: return countIgnored()
         case .asked: timers.cancel(.ownChannel, into: &effects)
         case .overdue: break
         }

@@ -11,7 +11,7 @@ package struct SignedInUser: Hashable, Sendable {
 }
 
 extension SignedInUser {
-    /// The payload of `pusher:signin_success`; nil where it names no user. Servers write the data once or twice
+    /// The payload of `pusher:signin_success`; nil if it names no user. Servers write the data once or twice
     /// encoded, and ids as strings or numbers.
     init?(_ payload: Envelope.Payload) {
         guard let data = payload.value?["user_data"] else { return nil }
@@ -47,7 +47,7 @@ package struct SignInStateMachine: Hashable, Sendable {
     package internal(set) var ownChannels: [String: OwnChannel] = [:]
     /// Who was last asked to be signed in; `nil` if nobody was since ``signedOut()``.
     var askedFor: String?
-    /// True where the server may still answer a sign-in of before ``signedOut()``.
+    /// True if the server may still answer a sign-in of before ``signedOut()``.
     private var isAnswerGivenUp = false
     /// The users of the watchlist who are online, as far as the server has said.
     package private(set) var online: Set<String> = []
@@ -62,7 +62,7 @@ package struct SignInStateMachine: Hashable, Sendable {
         return user
     }
 
-    /// True where the outcome is still to come.
+    /// True if the outcome is still to come.
     package var isUnderWay: Bool {
         switch phase {
         case .authorizing, .signingIn: true

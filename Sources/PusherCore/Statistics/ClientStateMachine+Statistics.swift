@@ -20,21 +20,21 @@ extension ClientStateMachine {
         statistics.events.delivered += count
     }
 
-    /// The application wanted to send a client event that cannot be one.
+    /// The app wanted to send a client event that cannot be one.
     package mutating func refusedClientEvent() { statistics.clientEvents.refused += 1 }
 
-    /// A message of the application's own did not come to the server.
+    /// A message of the app's own did not come to the server.
     package mutating func unsentMessage() { statistics.messages.unsent += 1 }
 
     /// A message came that there is no connection for.
-    mutating func drop(_ envelope: Envelope) {
-        guard !EventName.isProtocolEvent(envelope.event) else { return ignore() }
+    mutating func countDropped(_ envelope: Envelope) {
+        guard !EventName.isProtocolEvent(envelope.event) else { return countIgnored() }
         statistics.events.received += 1
         statistics.events.dropped[.notConnected, default: 0] += 1
     }
 
     /// A message of the protocol has no effect.
-    mutating func ignore() { statistics.messages.ignored += 1 }
+    mutating func countIgnored() { statistics.messages.ignored += 1 }
 
     /// Nobody wants the channel any more for which so many events were held.
     mutating func dropHeld(_ count: Int) {

@@ -15,7 +15,7 @@ extension ConnectionStateMachine {
         lostAt = nil
     }
 
-    /// What stands, or is being tried, ends because the application wants it so.
+    /// What stands, or is being tried, ends because the app wants it so.
     mutating func countEnd(now: Instant) {
         switch state {
         case .connecting: statistics.abandonedAttempts += 1
@@ -33,7 +33,7 @@ extension ConnectionStateMachine {
         case .connected(let session):
             statistics.lost[reason, default: 0] += 1
             statistics.timeConnected += now - session.value.since
-            // What the application ended itself is not recovered from.
+            // What the app ended itself is not recovered from.
             if reason != .replaced { lostAt = now }
         case .initialized, .asking, .waiting, .disconnecting, .disconnected, .refused: break
         }

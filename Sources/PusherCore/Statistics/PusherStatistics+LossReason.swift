@@ -47,7 +47,7 @@ extension PusherStatistics {
         /// The server did not read what it was sent: see
         /// ``PusherClientOptions/Limits-swift.struct/sendBufferSize``.
         public static let sendBufferFull = Self(rawValue: "sendBufferFull")
-        /// The application wanted another connection: ``Pusher/reconnectNow()``, or
+        /// The app wanted another connection: ``Pusher/reconnectNow()``, or
         /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``.
         public static let replaced = Self(rawValue: "replaced")
         /// Anything else.

@@ -9,7 +9,7 @@ public struct PusherStatistics: Hashable, Sendable {
     public var pings = Pings()
     /// What went over the wire, whatever it was.
     public var messages = Messages()
-    /// Events for the application.
+    /// Events for the app.
     public var events = Events()
     /// Subscriptions to channels.
     public var subscriptions = Subscriptions()
@@ -17,7 +17,7 @@ public struct PusherStatistics: Hashable, Sendable {
     public var authorizations = Authorizations()
     /// Sign-ins of the user.
     public var signIns = SignIns()
-    /// Events that the application sent.
+    /// Events that the app sent.
     public var clientEvents = ClientEvents()
 
     /// Makes statistics of a client that has done nothing.
@@ -36,7 +36,7 @@ extension PusherStatistics {
         public var established = 0
         /// Attempts that failed, by the reason.
         public var failedAttempts: [LossReason: Int] = [:]
-        /// Attempts that ended because the application disconnected, or wanted another one at once.
+        /// Attempts that ended because the app disconnected, or wanted another one at once.
         public var abandonedAttempts = 0
         /// Connections that ended otherwise than by ``Pusher/disconnect()``, by the reason.
         public var lost: [LossReason: Int] = [:]
@@ -49,7 +49,7 @@ extension PusherStatistics {
         /// ``ConnectionStatus/disconnected(reason:)`` with a reason.
         public var givenUp = 0
         /// The times from the loss of a connection until the next one stood: one for each time that the client
-        /// reconnected by itself. What the application ended (``LossReason/replaced``) is not recovered from.
+        /// reconnected by itself. What the app ended (``LossReason/replaced``) is not recovered from.
         public var recovery = Timing()
         /// How long there was a connection, in all; with the one that stands.
         public var timeConnected = Duration.zero
@@ -89,7 +89,7 @@ extension PusherStatistics {
         public var sent = 0
         /// Their bytes, as text.
         public var bytesSent = 0
-        /// Messages of the application's own, by ``PusherConnection/sendEvent(event:data:channel:)``, that could not be
+        /// Messages of the app's own, by ``PusherConnection/sendEvent(event:data:channel:)``, that could not be
         /// sent. Each is reported by ``Pusher/errors``.
         public var unsent = 0
         /// Messages that were none of the protocol, or lacked what they must have. Each is reported by
@@ -109,7 +109,7 @@ extension PusherStatistics {
         public var current = 0
         /// Subscriptions that the server confirmed, those after a loss among them.
         public var succeeded = 0
-        /// Those among them of channels that had been subscribed before: after a loss, or because the application wanted
+        /// Those among them of channels that had been subscribed before: after a loss, or because the app wanted
         /// another connection or called ``PusherChannel/resubscribe()``.
         public var resubscribed = 0
         /// Subscriptions that were sent again because the server's rate limit may have dropped them.
@@ -154,7 +154,7 @@ extension PusherStatistics {
         public init() {}
     }
 
-    /// Events that the application sent.
+    /// Events that the app sent.
     ///
     /// Each of those that were ``accepted`` is one of the ``sent`` or the ``dropped``, is ``waiting``, or on its way to
     /// the socket. Where a ``PayloadTransformer`` makes several of one, each of them counts.
@@ -180,7 +180,7 @@ extension PusherStatistics {
 }
 
 extension PusherStatistics {
-    /// Events for the application.
+    /// Events for the app.
     ///
     /// Each of the ``received`` events is one of the ``delivered`` or the ``undecryptable``, is ``held``, or was dropped
     /// as ``DropReason/notSubscribed`` or ``DropReason/notConnected``. What is dropped for another reason was delivered
@@ -247,15 +247,15 @@ extension PusherStatistics {
         public private(set) var total = Duration.zero
         /// The longest time; zero where there was none.
         public private(set) var longest = Duration.zero
-        /// The time of the last one; nil where there was none.
+        /// The time of the last one; nil if there was none.
         public private(set) var last: Duration?
-        /// The times that were not taken yet, for those who want each; nil where nobody does.
+        /// The times that were not taken yet, for those who want each; nil if nobody does.
         private var samples: [Duration]?
 
         /// Makes a timing of nothing.
         public init() {}
 
-        /// The mean of the times; nil where there was none.
+        /// The mean of the times; nil if there was none.
         public var mean: Duration? { count == 0 ? nil : total / count }
     }
 }

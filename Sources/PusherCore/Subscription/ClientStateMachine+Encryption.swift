@@ -67,7 +67,7 @@ extension ClientStateMachine {
 }
 
 extension SubscriptionStateMachine {
-    /// Where it stands, for what it holds may be much; nil where the channel is not encrypted.
+    /// Where it stands, for what it holds may be much; nil if the channel is not encrypted.
     fileprivate mutating func changeDecryption<Result>(
         _ change: (inout DecryptionStateMachine) -> Result
     ) -> Result? {

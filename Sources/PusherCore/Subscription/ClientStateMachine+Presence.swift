@@ -43,11 +43,13 @@ extension ClientStateMachine {
 
     mutating func memberRemoved(_ envelope: Envelope, into effects: inout [Effect]) {
         guard let (name, id, gone) = member(envelope, into: &effects) else { return }
-        guard let member = subscriptions.update(name, { $0.roster?.remove(gone.id) }) ?? nil else { return ignore() }
+        guard let member = subscriptions.update(name, { $0.roster?.remove(gone.id) }) ?? nil else {
+            return countIgnored()
+        }
         effects.append(.memberRemoved(id, member, member.event(EventName.memberRemoved, on: name)))
     }
 
-    /// Whom a message is about; nil where it is about nobody, or about a channel that has no members to change.
+    /// Whom a message is about; nil if it is about nobody, or about a channel that has no members to change.
     private mutating func member(
         _ envelope: Envelope,
         into effects: inout [Effect]
@@ -55,7 +57,7 @@ extension ClientStateMachine {
         guard let name = envelope.channel, let subscription = subscriptions[name], subscription.isSubscribed,
             subscription.roster != nil
         else {
-            ignore()
+            countIgnored()
             return nil
         }
         guard let member = PresenceMember(envelope.data) else {

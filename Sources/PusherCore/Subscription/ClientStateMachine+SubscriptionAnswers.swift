@@ -2,13 +2,8 @@ import PusherProtocol
 
 /// What the server answers to subscriptions.
 extension ClientStateMachine {
-    mutating func subscriptionSucceeded(
-        _ envelope: Envelope,
-        on attempt: AttemptID,
-        now: Instant,
-        into effects: inout [Effect]
-    ) {
-        guard let name = envelope.channel else { return ignore() }
+    mutating func subscriptionSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
+        guard let name = envelope.channel else { return countIgnored() }
         defer { answered(.channel(name), now: now, into: &effects) }
         guard !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else {
             return ownChannelSucceeded(name, into: &effects)
@@ -16,11 +11,11 @@ extension ClientStateMachine {
         if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
             // It was given up while the server made up its mind.
             subscriptions[name] = nil
-            effects.append(.send(attempt, .unsubscribe(channel: name)))
+            send(.unsubscribe(channel: name), into: &effects)
         }
     }
 
-    /// False where nobody wants the channel.
+    /// False if nobody wants the channel.
     mutating func subscriptionSucceeded(
         _ name: String,
         _ envelope: Envelope,
@@ -32,7 +27,7 @@ extension ClientStateMachine {
             if subscription.phase == .subscribed, subscription.roster != nil {
                 replaceMembers(of: name, envelope, isNews: false, into: &effects)
             } else {
-                ignore()
+                countIgnored()
                 endForgotten(subscription, into: &effects)
             }
             return true
@@ -61,8 +56,7 @@ extension ClientStateMachine {
         switch subscription.phase {
         case .subscribing, .unsubscribing, .subscribed, .invalid: break
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
-            guard let attempt = connection.establishedAttempt else { return }
-            effects.append(.send(attempt, .unsubscribe(channel: subscription.name)))
+            send(.unsubscribe(channel: subscription.name), into: &effects)
         }
     }
 
@@ -101,7 +95,7 @@ extension ClientStateMachine {
         if error.kind == .refused, subscription.kind.requiresAuthorization, subscription.ownAuthorization != nil,
             subscription.ownAuthorization?.socketID == socketID
         {
-            // What was refused is not what the application has handed over since.
+            // What was refused is not what the app has handed over since.
             subscriptions[name] = subscription
             return beginSubscription(to: name, now: now, into: &effects)
         }

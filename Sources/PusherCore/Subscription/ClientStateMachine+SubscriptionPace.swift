@@ -32,7 +32,7 @@ extension ClientStateMachine {
         guard let activityTimeout = session?.activityTimeout, session?.silence.ponged() == true else { return false }
         keepAlive.pingRejected(activityTimeout: activityTimeout)
         pingCameThrough()
-        _ = session?.pingTimer.answered(now: now)
+        _ = session?.pingStopwatch.answered(now: now)
         return true
     }
 
@@ -119,7 +119,7 @@ extension ClientStateMachine {
         let message = pace.hit?.message
         let names = subscriptionsHit(requests)
         guard !pace.connectionLost(refusedCount: names.count, now: now), let message else { return }
-        for name in names { subscriptions.update(name) { $0.queue(SubscriptionStateMachine.Request()) } }
+        for name in names { subscriptions.update(name) { $0.queue() } }
         failQueued(message, now: now, into: &effects)
     }
 }

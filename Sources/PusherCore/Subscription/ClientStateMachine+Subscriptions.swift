@@ -1,15 +1,15 @@
 import PusherProtocol
 
-/// Channels: what the application wants, and what the server says to it. The last call wins, in every state.
+/// Channels: what the app wants, and what the server says to it. The last call wins, in every state.
 extension ClientStateMachine {
     // MARK: Calls
 
     /// What a call to subscribe found or made.
     package struct SubscribeResult: Hashable, Sendable {
         package var id: ChannelID
-        /// False where the application has this channel already.
+        /// False if the app has this channel already.
         package var isNew: Bool
-        /// Why the channel is none that is ever subscribed; nil where it is one.
+        /// Why the channel is none that is ever subscribed; nil if it is one.
         package var refusal: SubscriptionError?
     }
 
@@ -33,7 +33,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) -> SubscribeResult {
         catchUp(now: now, into: &effects)
-        // Those whose end waits for the server's answer take no room that the application could free.
+        // Those whose end waits for the server's answer take no room that the app could free.
         guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
             let error = SubscriptionError.tooManyChannels(name, count: subscriptions.wantedCount)
             return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
@@ -66,7 +66,7 @@ extension ClientStateMachine {
         return SubscribeResult(id: id, isNew: true)
     }
 
-    /// The application has an authorization by itself: another one is not waited for.
+    /// The app has an authorization by itself: another one is not waited for.
     private mutating func preferOwnAuthorization(of name: String, now: Instant, into effects: inout [Effect]) {
         switch subscriptions[name]?.phase {
         case .authorizing(let id):
@@ -90,7 +90,8 @@ extension ClientStateMachine {
     /// A channel object that no subscription will ever have.
     package mutating func makeChannel() -> ChannelID { ChannelID(rawValue: nextSerial()) }
 
-    /// Hands over an authorization that the application made, for the connection that stands, or else for the next one.
+    /// Sets an authorization that the app made. It is for the connection that stands, or stood last; before the first
+    /// connection, for the first.
     package mutating func setAuthorization(_ authorization: Authorization?, of name: String, _ id: ChannelID) {
         guard subscriptions[name]?.id == id else { return }
         let socketID = lastSocketID
@@ -125,9 +126,7 @@ extension ClientStateMachine {
         subscription.waiters = []
         subscriptions[name] = farewell == .later ? subscription : nil
         if farewell != .later { session?.requests.abandon(.channel(name)) }
-        if farewell == .unsubscribe, let attempt = connection.establishedAttempt {
-            effects.append(.send(attempt, .unsubscribe(channel: name)))
-        }
+        if farewell == .unsubscribe { send(.unsubscribe(channel: name), into: &effects) }
     }
 
     /// Begins the subscription of a channel anew, unless that is under way. What it does while there is no connection,
@@ -137,7 +136,7 @@ extension ClientStateMachine {
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         if subscription.isSubscribed {
             endForServer(subscription, now: now, into: &effects)
-            subscription.connectionLost(now: now)
+            subscription.lost(now: now)
             subscriptions[name] = subscription
         }
         beginSubscription(to: name, now: now, into: &effects)
@@ -145,7 +144,7 @@ extension ClientStateMachine {
 
     /// The server named a channel in a refusal that it had confirmed. What it confirmed may have been an earlier
     /// subscription, ended since, and what it refuses the one that is wanted: it is asked anew. Once on a connection, for
-    /// there may be servers that do this each time. And not where that would take an authorization of the application's
+    /// there may be servers that do this each time. And not if that would take an authorization of the app's
     /// own, which is used up.
     mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew,
@@ -162,10 +161,9 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let attempt = connection.establishedAttempt else { return }
         cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
         loseClientEvents(of: subscription.id, into: &effects)
-        effects.append(.send(attempt, .unsubscribe(channel: subscription.name)))
+        send(.unsubscribe(channel: subscription.name), into: &effects)
     }
 
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
@@ -173,7 +171,7 @@ extension ClientStateMachine {
         for name in subscriptions.wantedNames { endSubscription(to: name, now: now, into: &effects) }
     }
 
-    /// The channels that the application wants, in the order of their first subscription.
+    /// The channels that the app wants, in the order of their first subscription.
     package var wantedSubscriptions: [SubscriptionStateMachine] {
         subscriptions.wantedNames.compactMap { subscriptions[$0] }
     }
@@ -223,25 +221,24 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        guard let attempt = connection.establishedAttempt else { return }
         pace.sent(now: now)
         let wait = configuration.timeouts.subscription
         session?.requests.sent(.channel(name), timeout: wait, now: now)
         subscriptions.update(name) { $0.phase = .subscribing(deadline: now + wait, request) }
         let authorization = request.authorization
         let message = Envelope.subscribe(channel: name, auth: authorization?.auth, channelData: authorization?.data)
-        effects.append(.send(attempt, message))
+        send(message, into: &effects)
         setSubscriptionTimer(after: wait, into: &effects)
     }
 
     /// The server has a subscription that this client knows nothing of. A presence channel has no members then: it is
-    /// ended, and begun anew. False where that was done already.
+    /// ended, and begun anew. False if that was done already.
     mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
-        guard let attempt = connection.establishedAttempt,
-            case .subscribing(_, var request)? = subscriptions[name]?.phase, !request.hasStartedOver
-        else { return false }
+        guard case .subscribing(_, var request)? = subscriptions[name]?.phase, !request.hasStartedOver else {
+            return false
+        }
         request.hasStartedOver = true
-        effects.append(.send(attempt, .unsubscribe(channel: name)))
+        send(.unsubscribe(channel: name), into: &effects)
         sendSubscription(to: name, request, now: now, into: &effects)
         return true
     }
@@ -271,9 +268,9 @@ extension ClientStateMachine {
             let error = SubscriptionError.timedOut(name, after: wait, serverSaid: words)
             failSubscription(name, error, now: now, into: &effects)
             // Where the server was only slow, it must not keep a subscription that nobody has.
-            if !wasWanted, let attempt = connection.establishedAttempt {
+            if !wasWanted {
                 session?.requests.abandon(.channel(name))
-                effects.append(.send(attempt, .unsubscribe(channel: name)))
+                send(.unsubscribe(channel: name), into: &effects)
             }
         }
         if let oldest = subscriptions.values.compactMap(\.deadline).min() {
@@ -291,7 +288,7 @@ extension ClientStateMachine {
     mutating func loseSubscriptions(now: Instant, into effects: inout [Effect]) {
         for (name, isWanted) in subscriptions.values.map({ ($0.name, $0.isWanted) }) {
             if isWanted {
-                subscriptions.update(name) { $0.connectionLost(now: now) }
+                subscriptions.update(name) { $0.lost(now: now) }
             } else {
                 subscriptions[name] = nil
             }

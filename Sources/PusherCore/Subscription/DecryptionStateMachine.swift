@@ -50,7 +50,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     private var key: Key?
     /// Oldest first.
     package private(set) var held: [Envelope] = []
-    /// True where the key was asked for because of the first of the held events.
+    /// True if the key was asked for because of the first of the held events.
     private var isFirstRetried = false
     private var refreshes: [Instant] = []
 
@@ -140,7 +140,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return steps
     }
 
-    /// False where the event has to wait for the key.
+    /// False if the event has to wait for the key.
     @discardableResult
     private mutating func read(
         _ envelope: Envelope,

@@ -3,7 +3,7 @@ package import PusherProtocol
 /// A user who is subscribed to a presence channel.
 package struct PresenceMember: Hashable, Sendable {
     package var id: String
-    /// JSON text; nil where there is none, or it is null.
+    /// JSON text; nil if there is none, or it is null.
     package var info: String?
 
     package init(id: String, info: String? = nil) {
@@ -16,7 +16,7 @@ package struct PresenceMember: Hashable, Sendable {
         self.info = if let info, info != .null { info.jsonText } else { nil }
     }
 
-    /// The payload of `pusher_internal:member_added` and `…removed`; nil where it names no user.
+    /// The payload of `pusher_internal:member_added` and `…removed`; nil if it names no user.
     package init?(_ data: Envelope.Payload) {
         guard let value = data.value, let id = value["user_id"]?.identifier, !id.isEmpty else { return nil }
         self.init(id: id, info: value["user_info"])
@@ -67,7 +67,7 @@ package struct PresenceRoster: Hashable, Sendable {
     private var places: [String: Place] = [:]
     private var lastOrder = 0
     private var size = 0
-    /// True where the list had no room for something, when it was last replaced or since.
+    /// True if the list had no room for something, when it was last replaced or since.
     private var leavesOut = false
     /// True between a success and the loss that follows it.
     private var isCurrent = false
@@ -145,7 +145,7 @@ package struct PresenceRoster: Hashable, Sendable {
         }
     }
 
-    /// The member that was there, with what is known of it; nil where there was none, and for this client's own: it is
+    /// The member that was there, with what is known of it; nil if there was none, and for this client's own: it is
     /// subscribed, so that only another connection of the same user can be gone, as servers say that do not count them.
     package mutating func remove(_ id: String) -> PresenceMember? {
         guard id != myID else { return nil }
@@ -159,7 +159,7 @@ package struct PresenceRoster: Hashable, Sendable {
 }
 
 extension PresenceRoster.Limit {
-    /// False where there is no room for the member.
+    /// False if there is no room for the member.
     fileprivate mutating func take(_ member: PresenceMember) -> Bool {
         guard count > 0, member.size <= size else { return false }
         count -= 1

@@ -40,7 +40,7 @@ struct SubscriptionPace: Hashable, Sendable {
     /// How many go out in a window; nil for any number.
     private var quota: Int?
     private var waitIndex = 0
-    /// True where the last window brought nothing: one subscription finds out whether the server takes any.
+    /// True if the last window brought nothing: one subscription finds out whether the server takes any.
     private var isProbing = false
     /// Whether it is tried if the server takes more. It is not once that has cost a connection.
     private var mayGrow = true
@@ -118,7 +118,7 @@ struct SubscriptionPace: Hashable, Sendable {
 
     // MARK: The limit
 
-    /// The server has said that it takes no more. Returns false where it had said so just before.
+    /// The server has said that it takes no more. Returns false if it had said so just before.
     mutating func exceeded(_ message: ServerErrorMessage, lastNumber: UInt64, now: Instant) -> Bool {
         lastHit = now
         // No timer ends errors that came when no subscription was unanswered.
@@ -132,7 +132,7 @@ struct SubscriptionPace: Hashable, Sendable {
     /// The server has dealt with all that it was sent before the errors.
     ///
     /// - Parameter refusedCount: How many subscriptions it has not answered.
-    /// - Returns: False where it has taken none for so long that it is not asked any more.
+    /// - Returns: False if it has taken none for so long that it is not asked any more.
     mutating func endHit(refusedCount: Int, now: Instant) -> Bool {
         hit = nil
         guard refusedCount > 0 else { return true }
@@ -156,7 +156,7 @@ struct SubscriptionPace: Hashable, Sendable {
     /// The connection is gone. If the server had just said that it takes no more, that counts as the reason.
     ///
     /// - Parameter refusedCount: How many subscriptions the server had not answered that the limit may have been about.
-    /// - Returns: False where it has taken none on so many connections that this is told.
+    /// - Returns: False if it has taken none on so many connections that this is told.
     mutating func connectionLost(refusedCount: Int, now: Instant) -> Bool {
         defer { (window, lastTaken, hit) = (nil, nil, nil) }
         guard hit != nil, !isHitOver(now: now) else { return true }

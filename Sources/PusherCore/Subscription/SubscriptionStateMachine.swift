@@ -1,7 +1,7 @@
 import PusherEncryption
 package import PusherProtocol
 
-/// One channel that the application wants, or that the server still thinks it wants.
+/// One channel that the app wants, or that the server still thinks it wants.
 package struct SubscriptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
         /// Nothing is on its way: there is no connection.
@@ -18,7 +18,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         /// that is still in progress.
         case unsubscribing(deadline: Instant, Request)
         case subscribed
-        /// Refused, or not answered in time. Tried again on the next connection, or when the application asks.
+        /// Refused, or not answered in time. Tried again on the next connection, or when the app asks.
         case failed(SubscriptionError)
         /// The name can never be subscribed; nothing is ever sent.
         case invalid(SubscriptionError)
@@ -39,10 +39,10 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case refused
     }
 
-    /// An authorization that the application made by itself.
+    /// An authorization that the app made by itself.
     package struct OwnAuthorization: Hashable, Sendable {
         package var authorization: Authorization
-        /// The connection that stood when it was handed over, and that it must be for; nil where there was none.
+        /// The connection that it is for: the one that stood last when the app set it; `nil` if there was none before.
         package var socketID: String?
     }
 
@@ -51,22 +51,22 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package private(set) var id: ChannelID
     package internal(set) var phase: Phase
     private var earlierRequest: EarlierRequest?
-    /// True where the application subscribed without saying for how long.
+    /// True if the app subscribed without saying for how long.
     package var isHeld = false
-    /// The parts of the application that use the channel for as long as their scope lasts.
+    /// The parts of the app that use the channel for as long as their scope lasts.
     package var leaseCount = 0
     package var subscriptionCount: Int?
     /// Used up by the first connection.
     package var ownAuthorization: OwnAuthorization?
-    /// True where an own authorization was used: there may be no other way to have one.
+    /// True if an own authorization was used: there may be no other way to have one.
     package var hasUsedOwnAuthorization = false
     /// Nil where the channel is no presence channel.
     package var roster: PresenceRoster?
     /// Nil where the channel is not encrypted.
     package var decryption: DecryptionStateMachine?
-    /// True where the server refused on this connection what it had confirmed before, and was asked anew.
+    /// True if the server refused on this connection what it had confirmed before, and was asked anew.
     private(set) var isAskedAnew = false
-    /// When the subscription was lost; nil where there was none.
+    /// When the subscription was lost; nil if there was none.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
 
@@ -86,7 +86,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
 
     package var isSubscribed: Bool { phase == .subscribed }
 
-    /// Whether events of the channel are for the application: those of a name that can never be subscribed may be for
+    /// Whether events of the channel are for the app: those of a name that can never be subscribed may be for
     /// the user who is signed in.
     package var hasEvents: Bool {
         if case .invalid = phase { false } else { isWanted }
@@ -106,15 +106,15 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// True for the kinds of channels that take events from clients.
     package var sendsClientEvents: Bool { kind.base == .private || kind.base == .presence }
 
-    /// True where the server has been asked, and has not answered.
+    /// True if the server has been asked, and has not answered.
     package var isPending: Bool { deadline != nil }
 
-    /// True where it is to be sent as soon as the server's rate limit allows it.
+    /// True if it is to be sent as soon as the server's rate limit allows it.
     package var isQueued: Bool {
         if case .queued = phase { true } else { false }
     }
 
-    /// True where the subscription can be begun.
+    /// True if the subscription can be begun.
     package var canBegin: Bool {
         switch phase {
         case .idle, .failed: true
@@ -130,14 +130,14 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return ids
     }
 
-    /// False where it does not wait, or not any more.
+    /// False if it does not wait, or not any more.
     package mutating func cancelWaiter(_ waiter: WaiterID) -> Bool {
         guard let index = waiters.firstIndex(of: waiter) else { return false }
         waiters.remove(at: index)
         return true
     }
 
-    /// The application's own authorization, if it is for this connection.
+    /// The app's own authorization, if it is for this connection.
     package mutating func takeOwnAuthorization(socketID: String) -> Authorization? {
         guard let own = ownAuthorization else { return nil }
         ownAuthorization = nil
@@ -145,7 +145,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return own.socketID == nil || own.socketID == socketID ? own.authorization : nil
     }
 
-    /// The application subscribes again before the end of the old subscription could be sent: the old one goes on, for
+    /// The app subscribes again before the end of the old subscription could be sent: the old one goes on, for
     /// a new channel object.
     package mutating func reinstate(as id: ChannelID) {
         self.id = id
@@ -170,7 +170,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case later
     }
 
-    /// The application unsubscribes.
+    /// The app unsubscribes.
     package mutating func unsubscribe() -> Farewell {
         switch phase {
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed, .invalid:
@@ -186,7 +186,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
 
     /// What follows from the server's answer.
     package struct Confirmation: Hashable, Sendable {
-        /// How long the channel was away; nil where it had not been subscribed before.
+        /// How long the channel was away; nil if it had not been subscribed before.
         package var away: Duration?
         /// The authorization that is asked for, and not needed any more.
         package var needlessAuthorization: AuthorizationID?
@@ -198,11 +198,11 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package mutating func succeeded(now: Instant) -> Confirmation? {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
-        case .subscribing, .unsubscribing: break
+        case .subscribing: break
         case .failed, .authorizing, .awaitingSignIn, .queued:
             guard earlierRequest != nil else { return nil }
             if case .authorizing(let id) = phase { confirmation.needlessAuthorization = id }
-        case .idle, .subscribed, .invalid: return nil
+        case .idle, .unsubscribing, .subscribed, .invalid: return nil
         }
         phase = .subscribed
         earlierRequest = nil
@@ -210,8 +210,10 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return confirmation
     }
 
-    /// The server takes no more now. One that was sent may have been taken all the same.
-    mutating func queue(_ request: Request) {
+    /// The server takes no more now. One that was sent may have been taken all the same. One that is not wanted any more
+    /// does not wait.
+    mutating func queue(_ request: Request = Request()) {
+        if case .unsubscribing = phase { return }
         if isPending { earlierRequest = .unanswered }
         phase = .queued(request)
     }
@@ -230,19 +232,19 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
 
     /// It was subscribed, and the server is asked anew.
     mutating func doubted(now: Instant) {
-        connectionLost(now: now)
+        lost(now: now)
         isAskedAnew = true
     }
 
-    /// The connection is gone.
-    package mutating func connectionLost(now: Instant) {
+    /// The subscription ends, with the connection or to be begun anew.
+    package mutating func lost(now: Instant) {
         switch phase {
         case .subscribed:
             lostAt = now
             phase = .idle
-        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .unsubscribing, .failed:
+        case .idle, .authorizing, .awaitingSignIn, .queued, .subscribing, .failed:
             phase = .idle
-        case .invalid:
+        case .unsubscribing, .invalid:
             break
         }
         earlierRequest = nil

@@ -1,7 +1,7 @@
 /// The channels by name, and for each what an ordinary event needs to know of it: nothing is copied to find out.
 package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
-        /// Who gets the events of the channel as they come; nil where nobody wants it, or they have to be decrypted.
+        /// Who gets the events of the channel as they come; nil if nobody wants it, or they have to be decrypted.
         var recipient: ChannelID?
         /// It is large, and a dictionary keeps room for about twice as many values as it has.
         var subscription: Box<SubscriptionStateMachine>
@@ -43,7 +43,7 @@ package struct SubscriptionTable: Hashable, Sendable {
         }
     }
 
-    /// Changes the channel where it stands; nil where there is none. A list of thousands of members is not copied.
+    /// Changes the channel where it stands; nil if there is none. A list of thousands of members is not copied.
     package mutating func update<Result>(
         _ name: String,
         _ change: (inout SubscriptionStateMachine) -> Result
@@ -68,7 +68,7 @@ package struct SubscriptionTable: Hashable, Sendable {
     package func recipient(_ name: String) -> ChannelID? { entries[name]?.recipient }
 
     package var isEmpty: Bool { entries.isEmpty }
-    /// How many of them the application wants.
+    /// How many of them the app wants.
     package var wantedCount: Int { tally.wanted }
     /// How many of them are subscribed.
     package var subscribedCount: Int { tally.subscribed }
@@ -77,7 +77,7 @@ package struct SubscriptionTable: Hashable, Sendable {
     /// How many of them wait for the server's rate limit.
     package var queuedCount: Int { tally.queued }
 
-    /// Those that the application wants, in the order of their first subscription. Their ids are sorted, and not they
+    /// Those that the app wants, in the order of their first subscription. Their ids are sorted, and not they
     /// themselves: each is large.
     package var wantedNames: [String] { names(where: { $0.isWanted }) }
 
@@ -93,7 +93,6 @@ package struct SubscriptionTable: Hashable, Sendable {
         return meant.map(\.name)
     }
 
-    package var names: some Sequence<String> { entries.keys }
     package var values: some Sequence<SubscriptionStateMachine> { entries.values.lazy.map { $0.subscription.value } }
 }
 

@@ -23,7 +23,7 @@ struct UnansweredRequests: Hashable, Sendable {
         var end: Instant?
     }
 
-    struct NamelessError: Hashable, Sendable {
+    struct UnnamedError: Hashable, Sendable {
         var time: Instant
         /// The number of the last request that was sent before it.
         var lastNumber: UInt64
@@ -39,8 +39,8 @@ struct UnansweredRequests: Hashable, Sendable {
     /// No request has an earlier end.
     private var firstEnd: Instant?
     /// Oldest first.
-    private var errors: [NamelessError] = []
-    private(set) var lastError: NamelessError?
+    private var errors: [UnnamedError] = []
+    private(set) var lastError: UnnamedError?
     private var lastNumber: UInt64 = 0
     /// The number of the last request; `nil` if none is unanswered.
     var lastUnanswered: UInt64? { sent.isEmpty ? nil : lastNumber }
@@ -67,7 +67,7 @@ struct UnansweredRequests: Hashable, Sendable {
         if let old = sent.removeValue(forKey: request) { sent[.abandoned(old.number)] = old }
     }
 
-    /// The server has answered. What follows for others; nil where no answer was awaited.
+    /// The server has answered. What follows for others; nil if no answer was awaited.
     mutating func answered(_ request: Request) -> [Fault]? {
         guard let number = sent.removeValue(forKey: request)?.number else { return nil }
         // Thousands of subscriptions at once leave a large table, which is of no use after them.
@@ -87,7 +87,7 @@ struct UnansweredRequests: Hashable, Sendable {
     /// - Parameter canRefuse: Whether it can be about one of the requests, and about nothing else.
     mutating func received(_ message: ServerErrorMessage, canRefuse: Bool, now: Instant) -> [Fault] {
         removeOverdue(now: now)
-        let error = NamelessError(time: now, lastNumber: lastNumber, suspectCount: sent.count, message: message)
+        let error = UnnamedError(time: now, lastNumber: lastNumber, suspectCount: sent.count, message: message)
         lastError = error
         guard canRefuse, !sent.isEmpty, errors.count < Self.errorLimit else { return [] }
         errors.append(error)

@@ -312,7 +312,7 @@ struct KeepAliveTests {
             #expect(client.received(exceeded) == [])
         }
         // The limit is at 40 s.
-        #expect(client.interval == .seconds(37.5))
+        #expect(client.interval == .seconds(36))
         #expect(client.state == .connected)
         // Nothing that went out is left to be rejected.
         #expect(client.received(exceeded) == ["report serverError 4301"])

@@ -292,6 +292,24 @@ struct SubscriptionPaceTests {
         #expect(failures == 2)
     }
 
+    @Test("A channel that was unsubscribed does not come back when the connection is dropped for the limit")
+    func droppedAndUnsubscribed() {
+        var client = CoreClient.connected()
+        client.subscribe("a1")
+        for _ in 1...16 {
+            var other = client
+            other.unsubscribe("a1")
+            other.received(exceeded)
+            #expect(!other.closed().told.words.contains { $0.hasPrefix("failed") })
+            other.connect()
+            #expect(other.establish().wire == [])
+            client.received(exceeded)
+            client.closed()
+            client.connect()
+            client.establish()
+        }
+    }
+
     @Test("Another endpoint is another server")
     func switched() {
         var client = client(12, taken: 5)

@@ -24,7 +24,7 @@ MUTANTS = [
     ("a server that sends clients away at once", "ConnectionStateMachine+Loss.swift",
      "lifetime >= .seconds(1)", "lifetime >= .zero"),
     ("a subscription that was given up while it was under way", "ClientStateMachine+SubscriptionAnswers.swift",
-     "            effects.append(.send(attempt, .unsubscribe(channel: name)))\n", "            _ = attempt\n"),
+     "            send(.unsubscribe(channel: name), into: &effects)\n", ""),
     ("encrypted events that overtake each other", "DecryptionStateMachine.swift",
      "guard phase == .open else {\n            held", "guard phase != .awaitingKey else {\n            held"),
     ("a subscription that is never answered", "ClientStateMachine+Subscriptions.swift",

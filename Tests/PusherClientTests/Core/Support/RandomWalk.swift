@@ -205,10 +205,11 @@ struct RandomWalk {
 
     private mutating func message() -> Envelope {
         if let room = machine.subscriptions["presence-a"], room.isSubscribed, generator.oneIn(2) {
-            let others = (room.roster?.members ?? []).filter { $0.id != room.roster?.myID }.map { "\"\($0.id)\"" }
+            let there = (room.roster?.members ?? []).map { "\"\($0.id)\"" }
+            let others = there.filter { $0 != room.roster?.myID.map { "\"\($0)\"" } }
             return generator.oneIn(2)
                 ? .memberAdded("presence-a", draw(["1", "2", "\"3\"", "null"]))
-                : .memberRemoved("presence-a", draw(others + ["2"]))
+                : .memberRemoved("presence-a", draw(others + others + there + ["2"]))
         }
         return switch Int.random(in: 0..<14, using: &generator) {
         case 8: .memberAdded("presence-a", draw(["1", "2", "2", "\"2\"", "null"]))

@@ -1,8 +1,8 @@
 /// Measures how long pongs take. Servers answer pings in their order, and a pong does not say which it answers.
-struct PingTimer: Hashable, Sendable {
+struct PingStopwatch: Hashable, Sendable {
     private var unanswered = 0
     private var lastSent: Instant?
-    /// When the only one of those was sent; nil where several were under way at once: one of them may never be answered,
+    /// When the only one of those was sent; nil if several were under way at once: one of them may never be answered,
     /// and the pong be that of another.
     private var sentAt: Instant?
 

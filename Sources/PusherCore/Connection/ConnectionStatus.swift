@@ -1,0 +1,99 @@
+/// What the connection does right now, and why.
+public enum ConnectionStatus: Hashable, Sendable {
+    /// Nothing was tried yet.
+    case initialized
+    /// An attempt to connect is under way.
+    case connecting
+    /// Connected, under this socket id.
+    case connected(socketID: String)
+    /// Trying has not succeeded for ``PusherTimeouts/unavailable``. It goes on: this status
+    /// stands in for ``connecting``, not for ``waiting(until:attempt:reason:)``, until the client is connected. The
+    /// reason is that of the last failure, if there was one.
+    case unavailable(reason: PusherClientError?)
+    /// The next attempt starts at `until`, which is now where there is nothing to wait for: ``remaining(at:)`` is for a
+    /// display of it. The reason is why it is needed. `attempt` counts from 1 since the connection last held
+    /// for ``PusherTimeouts/backOffReset``.
+    case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
+    /// Trying again unchanged would be of no use: the server said so, or the options are wrong. `connect()` tries
+    /// again all the same.
+    case refused(PusherClientError)
+    /// The closing handshake is under way.
+    case disconnecting
+    /// Disconnected, and it stays so until `connect()`. There is a reason where it was not `disconnect()`: reconnecting
+    /// is switched off, or the retry policy gave up.
+    case disconnected(reason: PusherClientError?)
+}
+
+extension ConnectionStatus {
+    /// - Parameter origin: That of the machine's time.
+    package init(_ status: ConnectionStateMachine.Status, since origin: ContinuousClock.Instant) {
+        switch status {
+        case .initialized: self = .initialized
+        case .connecting: self = .connecting
+        case .connected(let socketID): self = .connected(socketID: socketID)
+        case .unavailable(let reason): self = .unavailable(reason: reason)
+        case .waiting(let until, let attempt, let reason):
+            self = .waiting(until: until.value(since: origin), attempt: attempt, reason: reason)
+        case .refused(let error): self = .refused(error)
+        case .disconnecting: self = .disconnecting
+        case .disconnected(let reason): self = .disconnected(reason: reason)
+        }
+    }
+}
+
+extension ConnectionStatus {
+    /// Why there is no connection; nil if there is one, where nothing has gone wrong yet, and where the app
+    /// wants it so.
+    public var reason: PusherClientError? {
+        switch self {
+        case .waiting(_, _, let reason), .refused(let reason): reason
+        case .unavailable(let reason), .disconnected(let reason): reason
+        case .initialized, .connecting, .connected, .disconnecting: nil
+        }
+    }
+
+    /// The time until the next attempt; zero where that is due, and nil if none is waited for.
+    ///
+    /// ```swift
+    /// if let remaining = pusher.connection.status.remaining() {
+    ///     print("retrying in \(remaining)")
+    /// }
+    /// ```
+    ///
+    /// - Parameter now: The moment to count from. Default: now.
+    public func remaining(at now: ContinuousClock.Instant = .now) -> Duration? {
+        guard case .waiting(let until, _, _) = self else { return nil }
+        return max(until - now, .zero)
+    }
+
+    /// The status in plain words, for a log or a developer: `retrying in 8 s (attempt 2): the connection was lost …`.
+    ///
+    /// - Parameter now: The moment to count from. Default: now.
+    public func description(at now: ContinuousClock.Instant = .now) -> String {
+        switch self {
+        case .initialized: "not connected yet"
+        case .connecting: "connecting"
+        case .connected(let socketID): "connected as \(socketID)"
+        case .unavailable(let reason): "still trying to connect" + Self.words(reason)
+        case .waiting(let until, let attempt, let reason):
+            "retrying \(Self.words(until - now)) (attempt \(attempt))" + Self.words(reason)
+        case .refused(let reason): "refused" + Self.words(reason)
+        case .disconnecting: "disconnecting"
+        case .disconnected(let reason): "disconnected" + Self.words(reason)
+        }
+    }
+
+    private static func words(_ reason: PusherClientError?) -> String { reason.map { ": \($0.message)" } ?? "" }
+
+    /// Rounded up: "in 0 s" is what nobody wants to read.
+    private static func words(_ wait: Duration) -> String {
+        guard wait > .zero else { return "now" }
+        let (seconds, rest) = wait.components
+        return "in \(seconds + (rest > 0 ? 1 : 0)) s"
+    }
+}
+
+extension ConnectionStatus: CustomStringConvertible {
+    /// The status in plain words, with the time that is left now: see ``description(at:)``.
+    public var description: String { description(at: .now) }
+}
