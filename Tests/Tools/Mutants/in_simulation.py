@@ -55,7 +55,7 @@ MUTANTS = [
      "        if let wait, !timers.isRunning(.clientEvents) { timers.set(.clientEvents, after: wait, into: &effects) }\n",
      "        _ = wait\n"),
     ("calls that wait for the connection", "ClientStateMachine.swift",
-     "        settleConnectionWaiters(into: &effects)\n        beginSignIn", "        beginSignIn"),
+     "            }\n        }\n        settleConnectionWaiters(into: &effects)\n", "            }\n        }\n"),
     ("a wait that goes on after disconnect()", "ConnectionStateMachine.swift",
      "            actions = [.cancelTimer(.retry)]\n        case .connected",
      "            break\n        case .connected"),
