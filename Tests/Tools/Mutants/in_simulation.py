@@ -61,6 +61,4 @@ MUTANTS = [
      "            break\n        case .connected"),
     ("subscriptions that wait for the server's limit", "ClientStateMachine+SubscriptionPace.swift",
      "        if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }\n", ""),
-    ("a refusal that may be another one's", "UnansweredRequests.swift",
-     "error.suspectCount <= max(certainCount, 1)", "error.suspectCount <= max(certainCount, 1) + 1"),
 ]

@@ -406,6 +406,8 @@ MUTANTS = [
      "WebSocketClosingTests"),
     ("answers to webhooks", "WebhookSender.swift",
      "                webhook.report(.webhookAnswered(status: status))\n", "", "WebhookTests|EndpointsOnSocketsTests"),
+    ("a refusal that may be another one's", "UnansweredRequests.swift",
+     "error.suspectCount <= max(certainCount, 1)", "error.suspectCount <= max(certainCount, 1) + 1", "NamelessErrorTests"),
     ("the answers that others had after a refusal", "UnansweredRequests.swift",
      "where errors[index].lastNumber >= number { errors[index].suspectCount -= 1 }",
      "where errors[index].lastNumber > number + 1_000 { errors[index].suspectCount -= 1 }", "NamelessErrorTests"),
