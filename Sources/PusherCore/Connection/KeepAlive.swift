@@ -37,11 +37,12 @@ package struct KeepAlive: Hashable, Sendable {
     }
 
     /// The server takes no more messages, and has said so of a ping: that came through. The next ones come less often, but
-    /// more often than the silence that has cost a connection.
+    /// more often than the silence that has cost a connection. If that is still too often, the lesson is of no use.
     mutating func pingRejected(activityTimeout: Duration) {
         guard let interval, let lastSilence else { return }
         // Timers are late, and a ping is on its way for some time.
-        let next = min((interval + lastSilence) / 2, lastSilence * 9 / 10)
+        let limit = lastSilence * 9 / 10
+        let next = interval < limit ? min((interval + lastSilence) / 2, limit) : interval * 2
         setInterval(next < activityTimeout ? next : nil)
     }
 

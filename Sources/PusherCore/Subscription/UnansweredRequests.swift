@@ -102,8 +102,10 @@ struct UnansweredRequests: Hashable, Sendable {
 
     private mutating func removeOverdue(now: Instant) {
         guard let firstEnd, firstEnd <= now else { return }
-        sent = sent.filter { $0.value.end.map { now < $0 } ?? true }
-        if sent.isEmpty { errors = [] }
+        let overdue = sent.filter { $0.value.end.map { $0 <= now } ?? false }
+        for request in overdue.keys { sent[request] = nil }
+        // An error that may have been about one of them says nothing of the others.
+        if let first = overdue.values.map(\.number).min() { errors.removeAll { $0.lastNumber >= first } }
         self.firstEnd = sent.values.compactMap(\.end).min()
     }
 

@@ -91,6 +91,18 @@ struct NamelessErrorTests {
         }
     }
 
+    @Test("counts no refusal of requests that are not awaited any more (seed 8486929)")
+    func overdueRefusals() {
+        var client = client(pending: "a", "b")
+        client.received(refusal)
+        client.advance(by: .seconds(18))
+        client.subscribe("c")
+        client.subscribe("d")
+        client.advance(by: .seconds(3))
+        #expect(client.received(refusal).told == report)
+        #expect(client.received(.success("c")).told == ["subscribed c", "failed d subscriptionRefused 4009"])
+    }
+
     @Test("suspects a subscription that was given up, until the server has answered it")
     func unwanted() {
         var client = client(pending: "a", "b")
