@@ -16,7 +16,7 @@ help:
 	@echo "make test                    run all tests"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
 	@echo "make consumer-check          the same with one build system, in the build folder of the tests"
-	@echo "make lint | make format      check or mend the house style"
+	@echo "make lint | make format      check or fix the house style"
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"

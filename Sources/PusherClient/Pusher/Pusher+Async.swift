@@ -93,7 +93,8 @@ extension Pusher {
         return user
     }
 
-    /// What the connection does, from what it does now on: for a display of it. See ``ConnectionStatus``.
+    /// What the connection does, from the last status that was announced. It can be behind ``connection``'s state for a
+    /// moment. See ``ConnectionStatus``.
     public var statuses: EventSequence<ConnectionStatus> { engine.statuses.makeSequence() }
 
     /// Every event of every channel from now on, and those that belong to none.

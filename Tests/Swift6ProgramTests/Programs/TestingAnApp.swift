@@ -12,7 +12,7 @@ enum TestingAnApp {
                 port: server.port,
                 useTLS: server.usesTLS,  // where it has tls: also tls: TLSOptions(trustRoots: .only(pem: root))
                 userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth"),
-                retryPolicy: .delays([.milliseconds(20)])  // or a loss costs a second, and soon more
+                retryPolicy: .delays([.milliseconds(20)])  // without it, the first wait is up to 1 s
             )
         )
         return pusher
