@@ -156,6 +156,10 @@ extension WireLedger {
         state.withLockedValue { _ = $0.wanted.insert(channel) }
     }
 
+    /// A scope began between the end of the last one's work and the end of its lease. The client keeps the subscription, and
+    /// does not announce it again.
+    func keptSubscription(to channel: String) { state.withLockedValue { _ = $0.announced.insert(channel) } }
+
     /// The application has unsubscribed: nothing may come to what was bound on the channel, and sequences end.
     func unsubscribed(_ channel: String) {
         state.withLockedValue { state in

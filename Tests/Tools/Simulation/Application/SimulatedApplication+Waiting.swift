@@ -63,14 +63,20 @@ extension SimulatedApplication {
             return state.lastID
         }
         ledger.wants(name)
-        await pusher.withChannel(name) { _ in
+        let isLast = await pusher.withChannel(name) { channel in
+            let isHandedOver = state.withLockedValue { $0.endingScopes.contains(name) }
+            if isHandedOver, channel.subscribed { ledger.keptSubscription(to: name) }
             _ = await FirstAnswer<Void>().value()
             let isLast = state.withLockedValue { state in
                 guard state.scopes[name]?.remove(id) != nil else { return false }
-                return state.scopes[name]?.isEmpty == true && !state.held.contains(name)
+                let isLast = state.scopes[name]?.isEmpty == true && !state.held.contains(name)
+                if isLast { state.endingScopes.insert(name) }
+                return isLast
             }
             if isLast { ledger.unsubscribed(name) }
+            return isLast
         }
+        if isLast { state.withLockedValue { _ = $0.endingScopes.remove(name) } }
     }
 
     /// Cancels one of the tasks, counted round.

@@ -17,6 +17,8 @@ final class SimulatedApplication: Sendable {
         var held: Set<String> = []
         /// The tasks that subscribe to a channel for as long as they last.
         var scopes: [String: Set<Int>] = [:]
+        /// The channels whose last scope has done its work, and still has its lease.
+        var endingScopes: Set<String> = []
         var lastID = 0
         /// The callbacks that are called with everything.
         var witnesses: [Int] = []
