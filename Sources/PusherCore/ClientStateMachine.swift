@@ -15,14 +15,14 @@ package struct ClientStateMachine: Hashable, Sendable {
     package internal(set) var clientEvents = ClientEventQueue()
     /// Whether the app wants the user signed in, on this connection and on each one after it.
     package internal(set) var isSignInWanted = false
-    /// But for what the smaller machines count themselves: ``statistics(now:)`` has it all.
+    /// Without the counts of ``connection``: ``statistics(now:)`` has all.
     var statistics = PusherStatistics()
     var timers = Timers()
     /// Whether the shell has been asked to call ``authorizationsGathered(batchSize:now:into:)``.
     var isGathering = false
     /// Calls that wait for client events to be written, and how many each waits for.
     package internal(set) var sendWaiters: [WaiterID: Int] = [:]
-    /// That of the connection that stands, or stood last.
+    /// The socket id of the present connection, or of the last one.
     private(set) var lastSocketID: String?
     package internal(set) var connectionWaiters: [WaiterID] = []
     package internal(set) var disconnectionWaiters: [WaiterID] = []

@@ -12,7 +12,7 @@ package enum Effect: Hashable, Sendable {
     /// Send a client event on the socket, and say whether it was written:
     /// ``ClientStateMachine/clientEventWritten(_:on:error:now:into:)``.
     case sendClientEvent(AttemptID, ClientEventQueue.Item)
-    /// Send a message of the app's own on the socket, and report it where it could not be written.
+    /// Send a message of the app's own on the socket, and report it if it could not be written.
     case sendMessage(AttemptID, Envelope)
     /// Start the closing handshake.
     case close(AttemptID, CloseCode)

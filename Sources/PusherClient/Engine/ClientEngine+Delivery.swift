@@ -172,8 +172,8 @@ extension ClientEngine {
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
     ///   - listeners: Those of a channel, of the client or of the user.
-    ///   - dispatcher: What runs the callback; nil for where the options say.
-    /// - Returns: The callback's id; that of none where there are too many, which is reported.
+    ///   - dispatcher: What runs the callback; `nil` for the queue of the options.
+    /// - Returns: The callback's id. If there are too many, that is reported, and the id belongs to no callback.
     func bind(
         _ name: String?,
         to listeners: ListenerRegistry,

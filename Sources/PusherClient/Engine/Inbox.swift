@@ -5,7 +5,7 @@ final class Inbox {
     /// Messages on their way through the machine.
     struct Batch {
         var messages: [Envelope] = []
-        /// The ordinary events, which changed nothing and had no effect: where each stands, and its channel, if it has one.
+        /// The ordinary events, which changed nothing and had no effect: the index of each, and its channel, if it has one.
         var deliveries: [(index: Int, channel: PusherChannel?)] = []
         /// What the messages had, in all.
         var bytes = 0

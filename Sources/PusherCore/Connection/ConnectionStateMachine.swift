@@ -368,7 +368,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 }
 
 extension TransportRequest {
-    /// The same server over TLS: on the port given, or 443 where it was 80.
+    /// The same server over TLS: on the port given, or 443 if it was 80.
     fileprivate var overTLS: TransportRequest {
         var request = self
         request.useTLS = true

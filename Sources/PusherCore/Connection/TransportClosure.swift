@@ -2,7 +2,7 @@ package import PusherProtocol
 
 /// How a socket ended.
 package struct TransportClosure: Hashable, Sendable {
-    /// The code of the peer's close frame (1005 where that frame had none); nil if no close frame came.
+    /// The code of the peer's close frame (1005 if that frame had none); nil if no close frame came.
     package var code: CloseCode?
     package var reason: String
     /// What went wrong, where it was not the peer that ended the connection in an orderly way.

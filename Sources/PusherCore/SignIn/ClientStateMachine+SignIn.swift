@@ -193,7 +193,7 @@ extension ClientStateMachine {
 
     // MARK: The user's own channel. The app does not know of it: what goes wrong with it is reported.
 
-    /// Does nothing where it was asked for, and neither refused nor left unanswered.
+    /// Does nothing if the server was asked on this connection, and has not refused or failed to answer.
     mutating func subscribeToOwnChannel(of user: SignedInUser, now: Instant, into effects: inout [Effect]) {
         switch signIn.ownChannels[user.channelName] {
         case .asked, .subscribed: return

@@ -9,7 +9,7 @@ extension ClientStateMachine {
         package var id: ChannelID
         /// False if the app has this channel already.
         package var isNew: Bool
-        /// Why the channel is none that is ever subscribed; nil if it is one.
+        /// Why the channel can never be subscribed; `nil` if it can.
         package var refusal: SubscriptionError?
     }
 
@@ -33,7 +33,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) -> SubscribeResult {
         catchUp(now: now, into: &effects)
-        // Those whose end waits for the server's answer take no room that the app could free.
+        // Channels that wait for the server to confirm an unsubscribe do not count toward the limit.
         guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
             let error = SubscriptionError.tooManyChannels(name, count: subscriptions.wantedCount)
             return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
@@ -79,7 +79,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// A channel object that never was one of a subscription.
+    /// Makes the id of a channel whose subscription was rejected before it started.
     package mutating func refuseChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
         let id = makeChannel()
         statistics.subscriptions.failed += 1
@@ -102,7 +102,7 @@ extension ClientStateMachine {
         subscriptions.update(name) { $0.ownAuthorization = own }
     }
 
-    /// The last one to leave unsubscribes the channel, unless it is wanted without an end.
+    /// Unsubscribes the channel if this was the last lease, and nobody subscribed without one.
     package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         let leaseCount = max(subscription.leaseCount - 1, 0)
@@ -129,8 +129,7 @@ extension ClientStateMachine {
         if farewell == .unsubscribe { send(.unsubscribe(channel: name), into: &effects) }
     }
 
-    /// Begins the subscription of a channel anew, unless that is under way. What it does while there is no connection,
-    /// the next one does by itself.
+    /// Subscribes to a channel again, unless that is under way. If there is no connection, the next one does it.
     package mutating func resubscribe(_ name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
@@ -142,10 +141,9 @@ extension ClientStateMachine {
         beginSubscription(to: name, now: now, into: &effects)
     }
 
-    /// The server named a channel in a refusal that it had confirmed. What it confirmed may have been an earlier
-    /// subscription, ended since, and what it refuses the one that is wanted: it is asked anew. Once on a connection, for
-    /// there may be servers that do this each time. And not if that would take an authorization of the app's
-    /// own, which is used up.
+    /// The server refused a channel that it had confirmed. It may have confirmed an earlier subscription, and refused the one
+    /// that is wanted, so the client subscribes again. It does so once on a connection, because a server may do this each time,
+    /// and not if it would need an authorization of the app's own, which is used up.
     mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew,
             !subscription.hasUsedOwnAuthorization
@@ -178,7 +176,7 @@ extension ClientStateMachine {
 
     // MARK: Sending
 
-    /// Subscribes, or asks for what that takes, where there is a connection and nothing is under way.
+    /// Subscribes, or asks for an authorization first, if there is a connection and nothing is under way.
     mutating func beginSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
         guard let socketID, var subscription = subscriptions[name], subscription.canBegin else { return }
         if case .refreshing(let id)? = subscription.decryption?.phase {
@@ -231,8 +229,8 @@ extension ClientStateMachine {
         setSubscriptionTimer(after: wait, into: &effects)
     }
 
-    /// The server has a subscription that this client knows nothing of. A presence channel has no members then: it is
-    /// ended, and begun anew. False if that was done already.
+    /// The server has a subscription that this client knows nothing of, and sends no members of a presence channel. The client
+    /// unsubscribes and subscribes again. Returns `false` if it has done so already.
     mutating func startOver(_ name: String, now: Instant, into effects: inout [Effect]) -> Bool {
         guard case .subscribing(_, var request)? = subscriptions[name]?.phase, !request.hasStartedOver else {
             return false
@@ -267,7 +265,7 @@ extension ClientStateMachine {
             connection.session?.requests.timedOut(.channel(name), timeout: wait, now: now)
             let error = SubscriptionError.timedOut(name, after: wait, serverSaid: words)
             failSubscription(name, error, now: now, into: &effects)
-            // Where the server was only slow, it must not keep a subscription that nobody has.
+            // If the server was only slow, it must not keep a subscription that nobody has.
             if !wasWanted {
                 session?.requests.abandon(.channel(name))
                 send(.unsubscribe(channel: name), into: &effects)

@@ -4,7 +4,7 @@ package import PusherProtocol
 /// One channel that the app wants, or that the server still thinks it wants.
 package struct SubscriptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
-        /// Nothing is on its way: there is no connection.
+        /// There is no connection.
         case idle
         /// The authorization is asked for.
         case authorizing(AuthorizationID)
@@ -60,11 +60,11 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var ownAuthorization: OwnAuthorization?
     /// True if an own authorization was used: there may be no other way to have one.
     package var hasUsedOwnAuthorization = false
-    /// Nil where the channel is no presence channel.
+    /// `nil` if the channel is no presence channel.
     package var roster: PresenceRoster?
-    /// Nil where the channel is not encrypted.
+    /// `nil` if the channel is not encrypted.
     package var decryption: DecryptionStateMachine?
-    /// True if the server refused on this connection what it had confirmed before, and was asked anew.
+    /// Whether the server refused what it had confirmed on this connection, and the client subscribed again.
     private(set) var isAskedAnew = false
     /// When the subscription was lost; nil if there was none.
     private var lostAt: Instant?
@@ -192,9 +192,9 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         package var needlessAuthorization: AuthorizationID?
     }
 
-    /// The server has confirmed. Nil where this is no news, or no answer to anything. A late one after the timeout still
-    /// counts, and one after a refusal that was another channel's, also where the subscription is about to be begun anew:
-    /// some servers do not answer a second one.
+    /// The server has confirmed. Returns `nil` if this is no news, or no answer to anything. A confirmation also counts if it
+    /// comes after the timeout, or after a refusal that was another channel's, even while the client is about to subscribe
+    /// again: some servers do not answer a second request.
     package mutating func succeeded(now: Instant) -> Confirmation? {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {
@@ -210,8 +210,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         return confirmation
     }
 
-    /// The server takes no more now. One that was sent may have been taken all the same. One that is not wanted any more
-    /// does not wait.
+    /// The server takes no more subscriptions now. It may have taken this one if it was sent. A channel that the app has
+    /// unsubscribed does not wait.
     mutating func queue(_ request: Request = Request()) {
         if case .unsubscribing = phase { return }
         if isPending { earlierRequest = .unanswered }
@@ -230,13 +230,13 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         phase = .failed(error)
     }
 
-    /// It was subscribed, and the server is asked anew.
+    /// The client subscribes again, because the server refused what it had confirmed.
     mutating func doubted(now: Instant) {
         lost(now: now)
         isAskedAnew = true
     }
 
-    /// The subscription ends, with the connection or to be begun anew.
+    /// The subscription is lost with the connection, or the client is about to subscribe again.
     package mutating func lost(now: Instant) {
         switch phase {
         case .subscribed:

@@ -28,7 +28,7 @@ MUTANTS = [
     ("encrypted events that overtake each other", "DecryptionStateMachine.swift",
      "guard phase == .open else {\n            held", "guard phase != .awaitingKey else {\n            held"),
     ("a subscription that is never answered", "ClientStateMachine+Subscriptions.swift",
-     "            failSubscription(name, error, now: now, into: &effects)\n            // Where", "            _ = error\n            // Where"),
+     "            failSubscription(name, error, now: now, into: &effects)\n            // If", "            _ = error\n            // If"),
     ("calls that wait for a channel that is unsubscribed", "ClientStateMachine+Subscriptions.swift",
      "        failWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)\n", ""),
     ("callbacks after unsubscribe()", "Pusher+Channels.swift",
