@@ -77,6 +77,17 @@ struct WatchedChannel {
     mutating func resubscribed() async -> Bool { await resubscriptions.next(isolation: #isolation) != nil }
 }
 
+extension EventSequence<PusherClientError>.AsyncIterator {
+    /// Waits for an error with this code. What comes before it is of a machine that stood still for longer than the
+    /// test's short times.
+    mutating func reach(_ code: PusherClientError.Code) async -> Bool {
+        while let error = await next(isolation: #isolation) {
+            if error.code == code { return true }
+        }
+        return false
+    }
+}
+
 extension PusherClientOptions.Timeouts {
     /// With little time for an attempt to connect; the ones that fail by it are made again.
     static var hasty: Self {
