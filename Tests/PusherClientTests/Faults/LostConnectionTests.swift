@@ -47,11 +47,11 @@ struct LostConnectionTests {
     )
     func halfOpen(directions: PusherTestRelay.Directions) async throws {
         try await withRelay(activityTimeout: 0.1, timeouts: .alert) { server, relay, pusher in
-            var errors = pusher.errors.makeAsyncIterator()
             var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
             let socketID = try #require(pusher.connection.socketId)
             relay.fail(directions, with: .swallowed)
-            #expect(await errors.reach(.pongTimedOut))
+            #expect(await errors.next()?.code == .pongTimedOut)
             relay.passOn()
             #expect(await channel.resubscribed())
             #expect(pusher.connection.socketId != socketID)
@@ -62,10 +62,10 @@ struct LostConnectionTests {
     @Test("a connection on which the server's bytes stand still is found out by the ping too")
     func held() async throws {
         try await withRelay(activityTimeout: 0.1, timeouts: .alert) { server, relay, pusher in
-            var errors = pusher.errors.makeAsyncIterator()
             var channel = try await WatchedChannel("orders", of: pusher)
+            var errors = pusher.errors.makeAsyncIterator()
             relay.fail(.toClient, with: .held)
-            #expect(await errors.reach(.pongTimedOut))
+            #expect(await errors.next()?.code == .pongTimedOut)
             relay.passOn()
             #expect(await channel.resubscribed())
             #expect(try await channel.relayed("after", by: server) == "after")

@@ -77,17 +77,6 @@ struct WatchedChannel {
     mutating func resubscribed() async -> Bool { await resubscriptions.next(isolation: #isolation) != nil }
 }
 
-extension EventSequence<PusherClientError>.AsyncIterator {
-    /// Waits for an error with this code. What comes before it is of a machine that stood still for longer than the
-    /// test's short times.
-    mutating func reach(_ code: PusherClientError.Code) async -> Bool {
-        while let error = await next(isolation: #isolation) {
-            if error.code == code { return true }
-        }
-        return false
-    }
-}
-
 extension PusherClientOptions.Timeouts {
     /// With little time for an attempt to connect; the ones that fail by it are made again.
     static var hasty: Self {
@@ -100,7 +89,8 @@ extension PusherClientOptions.Timeouts {
     /// the fault is over can come to nothing, and is to be made again.
     static var alert: Self {
         var timeouts = Self.hasty
-        timeouts.pong = .seconds(2)
+        timeouts.pong = .seconds(10)
+        timeouts.connectionAttempt = .seconds(15)
         return timeouts
     }
 }
