@@ -106,7 +106,12 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
-        .target(name: "PusherProtocol", swiftSettings: fuzzed),
+        // Vectors that Swift has no instructions for; PusherProtocol does without them where a processor has none.
+        .target(
+            name: "CPusherProtocol",
+            cSettings: isFuzzing ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : []
+        ),
+        .target(name: "PusherProtocol", dependencies: ["CPusherProtocol"], swiftSettings: fuzzed),
         .target(
             name: "PusherEncryption",
             dependencies: ["CSodium", "PusherProtocol", "RealtimePrimitives", nioConcurrencyHelpers],

@@ -38,7 +38,7 @@ extension ClientEngine {
 
     private func decode(_ buffer: ByteBuffer, on id: AttemptID, _ inbox: Inbox) {
         do {
-            let envelope = try Envelope(decoding: buffer.readableBytesUInt8Span)
+            let envelope = try inbox.decode(buffer.readableBytesUInt8Span)
             if tracesMessages { trace("Received", envelope, String(buffer: buffer)) }
             inbox.append(envelope, bytes: buffer.readableBytes)
         } catch {
@@ -65,6 +65,7 @@ extension ClientEngine {
 
     /// Has the machine look at the messages that wait, and carries out what that leads to.
     private func handleMessages(of inbox: Inbox, on id: AttemptID) {
+        inbox.releaseMemory()
         guard !inbox.isEmpty else { return }
         var batch = inbox.take()
         let now = now()

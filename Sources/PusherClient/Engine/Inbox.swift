@@ -20,6 +20,18 @@ final class Inbox {
     }
 
     private var batch = Batch()
+    private var text = UnescapedText()
+
+    /// Makes a message of text that a transport has found to be valid UTF-8.
+    func decode(_ bytes: Span<UInt8>) throws(EnvelopeError) -> Envelope {
+        guard let message = PlainMessage(scanning: bytes, unescapingInto: &text) else {
+            return try Envelope(decoding: bytes)
+        }
+        return message.envelope(of: bytes, text)
+    }
+
+    /// An idle connection needs no memory to decode in.
+    func releaseMemory() { text.removeAll() }
 
     func append(_ message: consuming Envelope, bytes: Int) {
         batch.messages.append(message)

@@ -22,6 +22,7 @@ package enum EnvelopeAgreement {
     /// What the two decoders do not agree about, or nil.
     package static func disagreement(about frame: CorpusFrame) -> String? {
         if frame.kind.isAlwaysMessage, !isMessage(frame) { return "it should be a message" }
+        if let disagreement = scanDisagreement(about: frame.bytes) { return disagreement }
         let parsed = parse(frame.plain)
         // Damage can make a number too large for it.
         let theirs = parsed ?? parse(withShortExponents(frame.plain))
@@ -38,6 +39,21 @@ package enum EnvelopeAgreement {
             return nil
         } catch {
             return theirs == nil ? nil : "only we refuse it: \(error)"
+        }
+    }
+
+    /// Whatever the scan of plain messages accepts, the decoder accepts with equal values.
+    private static func scanDisagreement(about bytes: [UInt8]) -> String? {
+        guard String(validating: bytes, as: UTF8.self) != nil else { return nil }
+        return withExactMemory(of: bytes) { memory in
+            for isAccelerated in [true, false] {
+                var text = UnescapedText(isAccelerated: isAccelerated)
+                guard let message = PlainMessage(scanning: memory.span, unescapingInto: &text) else { continue }
+                guard (try? Envelope(decoding: memory.span)) == message.envelope(of: memory.span, text) else {
+                    return "the scan of plain messages (\(isAccelerated)) finds something else"
+                }
+            }
+            return nil
         }
     }
 
@@ -83,12 +99,19 @@ package enum EnvelopeAgreement {
         return result
     }
 
-    /// In memory of just that size, so that a tool that watches memory sees the first byte that is read beyond it.
     private static func decode(_ bytes: [UInt8]) throws(EnvelopeError) -> Envelope {
+        try withExactMemory(of: bytes) { memory throws(EnvelopeError) in try Envelope(decoding: memory.span) }
+    }
+
+    /// In memory of just that size, so that a tool that watches memory sees the first byte that is read beyond it.
+    private static func withExactMemory<Result, Failure>(
+        of bytes: [UInt8],
+        _ body: (UnsafeMutableBufferPointer<UInt8>) throws(Failure) -> Result
+    ) throws(Failure) -> Result {
         let memory = UnsafeMutableBufferPointer<UInt8>.allocate(capacity: bytes.count)
         defer { memory.deallocate() }
         _ = memory.initialize(from: bytes)
-        return try Envelope(decoding: memory.span)
+        return try body(memory)
     }
 
     private static func difference(between ours: Envelope, and theirs: [String: Any]) -> String? {

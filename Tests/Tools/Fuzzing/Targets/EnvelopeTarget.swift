@@ -1,11 +1,14 @@
 import PusherProtocol
+import RealtimePrimitives
 
 /// The decoder of messages, which looks at each byte once, says what a plain one does that builds a tree; and what is
-/// encoded of it is decoded to the same.
+/// encoded of it is decoded to the same. A message that is plain has the same values to the scan of plain ones, with the
+/// processor's vectors and without.
 ///
 /// Input: the frame.
 enum EnvelopeTarget {
     static func run(_ input: [UInt8]) {
+        checkScan(input)
         let ours: Envelope?
         var error: EnvelopeError?
         do {
@@ -28,6 +31,20 @@ enum EnvelopeTarget {
         require(reason(plain) == nil, "only we take \(input.text)")
         check(ours, plain, input)
         checkEncoding(ours)
+    }
+
+    /// Frames are valid UTF-8 by then.
+    private static func checkScan(_ input: [UInt8]) {
+        guard input.withUnsafeBytes(\.isUTF8) else { return }
+        let expected = try? input.withExactMemory(decode)
+        for isAccelerated in [true, false] {
+            let scanned = input.withExactMemory { Envelope(scanning: $0, isAccelerated: isAccelerated) }
+            guard let scanned else {
+                require(expected.map { !$0.isPlain(in: input) } != false, "the scan refuses \(input.text)")
+                continue
+            }
+            require(scanned == expected, "the scan (\(isAccelerated)) says \(scanned) of \(input.text)")
+        }
     }
 
     private static func decode(_ bytes: UnsafeRawBufferPointer) throws -> Envelope {
@@ -73,5 +90,23 @@ enum EnvelopeTarget {
         expected.unknownKeysText = nil
         let text = envelope.jsonText
         require((try? Envelope(decoding: text)) == expected, "\(envelope) becomes \(text)")
+    }
+}
+
+extension Envelope {
+    fileprivate init?(scanning bytes: UnsafeRawBufferPointer, isAccelerated: Bool) {
+        var text = UnescapedText(isAccelerated: isAccelerated)
+        let bytes = bytes.bindMemory(to: UInt8.self).span
+        guard let message = PlainMessage(scanning: bytes, unescapingInto: &text) else { return nil }
+        self = message.envelope(of: bytes, text)
+    }
+
+    /// Whether the message has the shape that the scan is for: as it would be written, or with the keys in another order.
+    fileprivate func isPlain(in input: [UInt8]) -> Bool {
+        if case .json = data { return false }
+        return !event.isEmpty && channel?.isEmpty != true && userID?.isEmpty != true && Array(jsonText.utf8) == input
+            && ![event, channel, userID].contains {
+                $0?.utf8.contains { $0 < 0x20 || $0 == 0x22 || $0 == 0x5C } == true
+            }
     }
 }
