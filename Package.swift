@@ -106,7 +106,7 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
-        // Vectors that Swift has no instructions for; PusherProtocol does without them where a processor has none.
+        // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
         .target(
             name: "CPusherProtocol",
             cSettings: isFuzzing ? [.unsafeFlags(["-fsanitize=fuzzer-no-link,address"])] : []

@@ -97,7 +97,7 @@ pusher_unescaped pusher_unescape(const uint8_t *bytes, size_t count, uint8_t *ou
 
 #if defined(HAS_VARIANT)
 
-/// The UTF-16 code unit of four hexadecimal digits; -1 if they are none.
+/// The UTF-16 code unit of four hexadecimal digits; -1 if one is not a digit.
 static int32_t code_unit(const uint8_t *digits, const uint8_t *end) {
     if (end - digits < 4) return -1;
     int32_t value = 0;
@@ -140,7 +140,7 @@ typedef struct {
     uint64_t beyond_ascii;
 } place;
 
-/// Writes what the escape stands for whose backslash is next.
+/// Writes the character of the escape that begins here.
 static place unescape_one(place at, const uint8_t *end) {
     static const uint8_t meanings[256] = {
         ['"'] = '"', ['\\'] = '\\', ['/'] = '/', ['b'] = '\b', ['f'] = '\f', ['n'] = '\n', ['r'] = '\r', ['t'] = '\t',

@@ -3,28 +3,20 @@ import CPusherProtocol
 /// A message of the shape that servers give to nearly all events: an object with no keys but `event`, `channel`, `data`
 /// and `user_id`, each at most once, names without escapes, and a string or nothing for `data`.
 ///
-/// It says where the parts stand, and makes nothing of them. ``Envelope/init(decoding:)`` accepts every such message, and
-/// gives equal values.
+/// It holds only the places of the parts. ``Envelope/init(decoding:)`` accepts every such message with equal values.
 package struct PlainMessage {
-    package private(set) var event = 0..<0
-    /// Empty if there is none: a message with an empty name is not plain.
-    package private(set) var channel = 0..<0
-    /// Empty if there is none.
-    package private(set) var userID = 0..<0
-    /// What the escapes of the data stand for is in the ``UnescapedText``. Nil if there is no data.
-    package private(set) var data: Data?
+    private var event = 0..<0
+    /// Empty if the message has no channel. A message with an empty name is not plain.
+    private var channel = 0..<0
+    private var userID = 0..<0
+    /// `nil` if the message has no data. Its bytes are in the ``UnescapedText``.
+    private var data: UnescapedText.Content?
 
-    package struct Data {
-        /// How many bytes it has.
-        package var count: Int
-        package var isASCII: Bool
-    }
-
-    /// Finds the parts; nil if the message is not plain.
+    /// Finds the parts of a message. Returns `nil` if the message is not plain.
     ///
     /// - Parameters:
     ///   - bytes: Valid UTF-8.
-    ///   - text: Gets the data.
+    ///   - text: Receives the data.
     package init?(scanning bytes: Span<UInt8>, unescapingInto text: inout UnescapedText) {
         var index = bytes.skippingWhitespace(from: 0)
         guard index < bytes.count, bytes[index] == UInt8(ascii: "{") else { return nil }
@@ -37,33 +29,33 @@ package struct PlainMessage {
             index = bytes.skippingWhitespace(from: index &+ 1)
             guard index < bytes.count, bytes[index] == UInt8(ascii: "\"") else { return nil }
             let start = index &+ 1
-            let end: Int
+            let end: Int?
             switch key {
             case .data:
-                guard data == nil, let (unescaped, closing) = text.unescape(bytes, from: start) else { return nil }
-                data = unescaped
+                guard data == nil, let (content, closing) = text.unescape(bytes, from: start) else { return nil }
+                data = content
                 end = closing
-            case .event:
-                end = bytes.endOfRun(from: start)
-                guard event.isEmpty else { return nil }
-                event = start..<end
-            case .channel:
-                end = bytes.endOfRun(from: start)
-                guard channel.isEmpty else { return nil }
-                channel = start..<end
-            case .userID:
-                end = bytes.endOfRun(from: start)
-                guard userID.isEmpty else { return nil }
-                userID = start..<end
+            case .event: end = Self.readName(into: &event, bytes, from: start)
+            case .channel: end = Self.readName(into: &channel, bytes, from: start)
+            case .userID: end = Self.readName(into: &userID, bytes, from: start)
             }
-            guard end < bytes.count, bytes[end] == UInt8(ascii: "\""), end > start || key == .data else { return nil }
+            guard let end, end < bytes.count, bytes[end] == UInt8(ascii: "\"") else { return nil }
             index = bytes.skippingWhitespace(from: end &+ 1)
         } while index < bytes.count && bytes[index] == UInt8(ascii: ",")
         guard index < bytes.count, bytes[index] == UInt8(ascii: "}"), !event.isEmpty else { return nil }
         guard bytes.skippingWhitespace(from: index &+ 1) == bytes.count else { return nil }
     }
 
-    /// The message's values, as ``Envelope/init(decoding:)`` gives them.
+    /// Returns the end of the name, or `nil` if it is empty or a second one.
+    @inline(__always)
+    private static func readName(into name: inout Range<Int>, _ bytes: Span<UInt8>, from start: Int) -> Int? {
+        let end = bytes.endOfRun(from: start)
+        guard name.isEmpty, end > start else { return nil }
+        name = start..<end
+        return end
+    }
+
+    /// The message's values, equal to those that ``Envelope/init(decoding:)`` gives.
     package func envelope(of bytes: Span<UInt8>, _ text: borrowing UnescapedText) -> Envelope {
         Envelope(
             event: String(validUTF8: bytes, event),
@@ -86,7 +78,7 @@ package struct PlainMessage {
             }
         }
 
-        /// Nothing that follows a key is shorter than four bytes: `:""}`.
+        // At least four bytes follow a key, `:""}`, so eight bytes behind its first quotation mark can be read.
         @inline(__always)
         init?(_ bytes: Span<UInt8>, at index: Int) {
             guard index &+ 9 < bytes.count, bytes[index] == UInt8(ascii: "\"") else { return nil }
@@ -118,35 +110,40 @@ extension Span<UInt8> {
     }
 }
 
-/// The data of one message after another, without its escapes. It keeps its memory until ``removeAll()``.
+/// The data of one message after another, without its escapes. It keeps its memory until ``releaseMemory()``.
 package struct UnescapedText: ~Copyable {
+    fileprivate struct Content {
+        /// In bytes.
+        var count: Int
+        var isASCII: Bool
+    }
+
     private var memory = UnsafeMutableBufferPointer<UInt8>(start: nil, count: 0)
-    /// Whether the processor has the instructions that the fast way needs. A test can do without them.
     private let isAccelerated: Bool
 
-    package init(isAccelerated: Bool = pusher_can_unescape()) { self.isAccelerated = isAccelerated }
+    /// - Parameter isAccelerated: Whether to use the processor's vectors, if it has those that are needed. Tests also go
+    ///   without.
+    package init(isAccelerated: Bool = true) { self.isAccelerated = isAccelerated && pusher_can_unescape() }
 
     deinit { memory.deallocate() }
 
-    /// Gives the memory back.
-    package mutating func removeAll() {
+    package mutating func releaseMemory() {
         memory.deallocate()
         memory = UnsafeMutableBufferPointer(start: nil, count: 0)
     }
 
-    /// Replaces what is there by what the string stands for that begins at the offset, behind its quotation mark, and
-    /// gives the offset of its closing quotation mark; nil if the string is malformed, or does not end.
+    /// Replaces the content by that of the string that begins at the offset, behind its quotation mark. Returns the offset
+    /// of the closing quotation mark too, and `nil` if the string is malformed or does not end.
     @inline(__always)
-    fileprivate mutating func unescape(_ bytes: Span<UInt8>, from start: Int) -> (PlainMessage.Data, end: Int)? {
+    fileprivate mutating func unescape(_ bytes: Span<UInt8>, from start: Int) -> (Content, end: Int)? {
         let count = bytes.count &- start
         if memory.count < count &+ Self.slack { grow(to: count &+ Self.slack) }
         guard isAccelerated else { return unescapePortably(bytes, from: start) }
-        return bytes.withUnsafeBufferPointer { source -> (PlainMessage.Data, end: Int)? in
+        return bytes.withUnsafeBufferPointer { source -> (Content, end: Int)? in
             guard let from = source.baseAddress, let to = memory.baseAddress else { return nil }
             let unescaped = pusher_unescape(from + start, count, to)
             guard unescaped.written >= 0 else { return nil }
-            let data = PlainMessage.Data(count: unescaped.written, isASCII: unescaped.is_ascii)
-            return (data, start &+ unescaped.end)
+            return (Content(count: unescaped.written, isASCII: unescaped.is_ascii), start &+ unescaped.end)
         }
     }
 
@@ -158,28 +155,26 @@ package struct UnescapedText: ~Copyable {
         memory = .allocate(capacity: max(size, 4096))
     }
 
-    private func unescapePortably(_ bytes: Span<UInt8>, from start: Int) -> (PlainMessage.Data, end: Int)? {
+    private func unescapePortably(_ bytes: Span<UInt8>, from start: Int) -> (Content, end: Int)? {
         var unescaping = JSONStringUnescaping()
         bytes.withUnsafeBytes { unescaping.unescape($0, from: start, into: UnsafeMutableRawBufferPointer(memory)) }
         guard unescaping.malformedOffset == nil else { return nil }
-        return (PlainMessage.Data(count: unescaping.count, isASCII: false), unescaping.end)
+        return (Content(count: unescaping.count, isASCII: false), unescaping.end)
     }
 
-    /// The text of a message's data.
     @inline(__always)
-    package func string(_ data: PlainMessage.Data) -> String {
-        String(validUTF8: UnsafeBufferPointer(rebasing: memory[..<data.count]), isASCII: data.isASCII)
+    fileprivate func string(_ content: Content) -> String {
+        String(validUTF8: UnsafeBufferPointer(rebasing: memory[..<content.count]), isASCII: content.isASCII)
     }
 }
 
 extension String {
-    /// The bytes of the range as they are. They are valid UTF-8.
     @inline(__always)
-    package init(validUTF8 bytes: Span<UInt8>, _ range: Range<Int>) {
+    fileprivate init(validUTF8 bytes: Span<UInt8>, _ range: Range<Int>) {
         self = bytes.extracting(range).withUnsafeBufferPointer { String(validUTF8: $0, isASCII: false) }
     }
 
-    /// Bytes that are valid UTF-8. Where the system has no way to say so, they are checked.
+    /// Makes a string of valid UTF-8. An older system has no way to skip the check.
     @inline(__always)
     fileprivate init(validUTF8 bytes: UnsafeBufferPointer<UInt8>, isASCII: Bool) {
         guard #available(macOS 26, iOS 26, tvOS 26, watchOS 26, visionOS 26, *) else {

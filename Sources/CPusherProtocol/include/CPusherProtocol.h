@@ -5,7 +5,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/// How many bytes more than it reads `pusher_unescape` may write; they stand for nothing.
+/// `pusher_unescape` may write so many bytes behind the result. Their values mean nothing.
 enum { PUSHER_UNESCAPE_SLACK = 64 };
 
 typedef struct {
@@ -20,7 +20,7 @@ typedef struct {
 /// Whether this processor can run `pusher_unescape`.
 bool pusher_can_unescape(void);
 
-/// Writes what the escapes of a JSON string stand for.
+/// Writes the text of a JSON string, without its escapes.
 ///
 /// `bytes` begin behind the string's opening quotation mark, and may go on after its end. They are valid UTF-8, and so is
 /// what is written: half of a surrogate pair becomes U+FFFD. `output` has at least `count` bytes and the slack.

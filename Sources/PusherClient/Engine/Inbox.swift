@@ -22,7 +22,7 @@ final class Inbox {
     private var batch = Batch()
     private var text = UnescapedText()
 
-    /// Makes a message of text that a transport has found to be valid UTF-8.
+    /// Decodes a text that the transport has checked to be valid UTF-8.
     func decode(_ bytes: Span<UInt8>) throws(EnvelopeError) -> Envelope {
         guard let message = PlainMessage(scanning: bytes, unescapingInto: &text) else {
             return try Envelope(decoding: bytes)
@@ -30,8 +30,8 @@ final class Inbox {
         return message.envelope(of: bytes, text)
     }
 
-    /// An idle connection needs no memory to decode in.
-    func releaseMemory() { text.removeAll() }
+    /// Releases the memory for decoding. An idle connection needs no such memory.
+    func releaseMemory() { text.releaseMemory() }
 
     func append(_ message: consuming Envelope, bytes: Int) {
         batch.messages.append(message)
