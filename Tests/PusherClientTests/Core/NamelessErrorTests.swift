@@ -258,6 +258,18 @@ struct NamelessErrorTests {
         #expect(client.received(.success("a")).told == ["subscribed a", "sign-in signInFailed 4200"])
     }
 
+    @Test("fails no sign-in that was sent after the error")
+    func signInAfterError() {
+        // Reverb says so of whatever goes wrong in it, also of a subscription.
+        var client = client(pending: "a", "b")
+        #expect(client.received(invalidMessage).told == ["report serverError 4200"])
+        client.signIn()
+        client.authorized(nil)
+        #expect(client.received(.success("a")).told == ["subscribed a"])
+        #expect(client.machine.signIn.isAwaitingServer)
+        #expect(client.received(.signedIn("u")).told == ["signed in u"])
+    }
+
     @Test("Reverb's words for an unknown message fail no subscription")
     func invalidMessageAndSubscription() {
         var client = client(pending: "a")
