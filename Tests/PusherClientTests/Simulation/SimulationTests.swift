@@ -165,6 +165,29 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
+    @Test("What the client was about to send when an error came may be sent again because of it (seed 8853324)")
+    func errorBeforeWhatIsDecided() async {
+        let error = Action.error(code: 4301, message: "no")
+        // The seed decides when the task subscribes. If it has just done so, the error comes before the subscription is
+        // written, and counts as one that may be about it.
+        var repeatedCount = 0
+        for seed in UInt64(1)...64 {
+            let simulation = Simulation(
+                Settings(seed: seed),
+                [
+                    .init(.connect), .init(.goSilent), .init(error, settles: false), .init(.await(.scope("room"))),
+                    .init(.advance(milliseconds: 1_000)),
+                ]
+            )
+            let outcome = await onThread { simulation.run(hasTrace: true) }
+            #expect(outcome.violations == [])
+            let first = outcome.trace.first { $0.contains("pusher:subscribe") || $0.contains("pusher:error") }
+            guard first?.contains("pusher:error") == true else { continue }
+            if subscriptions(to: "room", in: outcome) == 2 { repeatedCount += 1 }
+        }
+        #expect(repeatedCount > 0)
+    }
+
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
     /// How often the client asked for the channel before it was left to itself.

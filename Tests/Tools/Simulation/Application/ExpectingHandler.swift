@@ -183,6 +183,7 @@ extension WireLedger {
     func settled() {
         let missing = state.withLockedValue { state in
             state.pacing.settled()
+            state.isDisturbed = false
             state.encrypted.settled()
             defer { state.expecting = [] }
             return state.takeMissing(state.expecting.sorted()) { !$0.hasPrefix("private-encrypted-") }

@@ -151,7 +151,8 @@ final class SimulatedApplication: Sendable {
                     return pusher?.connection.channels.find(name: name)?.subscribed == true
                 }
                 return pusher?.user.userId.map { name == "#server-to-user-\($0)" } == true
-            }
+            },
+            isBusy: { [weak pusher] in pusher.map { $0.engine.holdings.effects > 0 } == true }
         )
         ledger.replaceClient(claims, number)
         state.withLockedValue { state in

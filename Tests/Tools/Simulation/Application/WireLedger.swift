@@ -13,6 +13,8 @@ final class WireLedger: Sendable {
     struct Claims: Sendable {
         var isConnected: @Sendable () -> Bool
         var isSubscribed: @Sendable (String) -> Bool
+        /// Whether it has decided on something that it has not carried out yet.
+        var isBusy: @Sendable () -> Bool
     }
 
     struct State: Sendable {
@@ -27,7 +29,8 @@ final class WireLedger: Sendable {
         var wanted: Set<String> = []
         /// The channels that the application was told to be subscribed, on this connection.
         var announced: Set<String> = []
-        /// True where an error came in this read: what it leads to is not foreseen here.
+        /// True where an error came in this read: what it leads to is not foreseen here. A client that was busy carries it
+        /// out after the read, and before that what it had decided on without knowing of the error.
         var isDisturbed = false
         /// From now on what the client says of itself decides.
         var trustsClaims = false
@@ -104,11 +107,20 @@ final class WireLedger: Sendable {
         }
     }
 
+    func readBegan(on connection: SimulatedConnection) { endDisturbance(on: connection) }
+
     func readCompleted(on connection: SimulatedConnection) {
         state.withLockedValue { state in
-            guard state.current == ObjectIdentifier(connection) else { return }
-            state.subscriptions.readCompleted()
-            state.isDisturbed = false
+            if state.current == ObjectIdentifier(connection) { state.subscriptions.readCompleted() }
+        }
+        endDisturbance(on: connection)
+    }
+
+    private func endDisturbance(on connection: SimulatedConnection) {
+        let isBusy = state.withLockedValue { $0.isDisturbed ? $0.claims?.isBusy : nil }
+        guard isBusy?() != true else { return }
+        state.withLockedValue { state in
+            if state.current == ObjectIdentifier(connection) { state.isDisturbed = false }
         }
     }
 

@@ -253,6 +253,7 @@ final class SimulatedConnection: TransportConnection {
             return state.losesToClient ? [] : state.arriving.prefix(count).map(\.item)
         }
         guard !items.isEmpty else { return }
+        network.observer.readBegan(on: self)
         var isInPart = false
         for item in items where !isEnded {
             switch item {
