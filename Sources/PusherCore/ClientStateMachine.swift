@@ -290,7 +290,6 @@ package struct ClientStateMachine: Hashable, Sendable {
         lastSocketID = session.socketID
         timers.set(.activity, after: session.activityTimeout, into: &effects)
         if let interval = keepAlive.interval { timers.set(.keepAlive, after: interval, into: &effects) }
-        settleConnectionWaiters(into: &effects)
         beginSignIn(now: now, into: &effects)
         for name in subscriptions.wantedNames { beginSubscription(to: name, now: now, into: &effects) }
     }

@@ -7,7 +7,7 @@ extension SimulatedApplication {
         guard let pusher else { return }
         switch awaited {
         case .connected:
-            begin { application in
+            begin(awaited) { application in
                 guard application.pusher === pusher, !Task.isCancelled else { return }
                 application.willAsk(forConnection: true, inTask: true)
                 let before = application.state.withLockedValue { state in
@@ -18,27 +18,27 @@ extension SimulatedApplication {
                 application.violations.check(count > before, "connected() comes back without a connection")
             }
         case .disconnected:
-            begin { application in
+            begin(awaited) { application in
                 guard application.pusher === pusher, !Task.isCancelled else { return }
                 application.willAsk(forConnection: false, inTask: true)
                 await pusher.disconnected()
             }
         case .subscribed(let name):
             guard let channel = channel(name) else { return }
-            begin { application in
+            begin(awaited) { application in
                 func count() -> Int { application.state.withLockedValue { $0.subscribedCounts[name] ?? 0 } }
                 let before = count() - (channel.subscribed ? 1 : 0)
                 try await channel.subscribed()
                 application.violations.check(count() > before, "subscribed() of \(name) comes back without it")
             }
         case .signedIn:
-            begin { application in
+            begin(awaited) { application in
                 guard application.pusher === pusher, !Task.isCancelled else { return }
                 application.setWantsSignIn(true)
                 try await pusher.signedIn()
             }
         case .scope(let name):
-            begin(isEndless: true) { application in await application.useChannel(name, of: pusher) }
+            begin(awaited) { application in await application.useChannel(name, of: pusher) }
         }
     }
 
@@ -93,7 +93,7 @@ extension SimulatedApplication {
     }
 
     private func begin(
-        isEndless: Bool = false,
+        _ awaited: Action.Awaited? = nil,
         _ body: @escaping @Sendable (SimulatedApplication) async throws -> Void
     ) {
         let id = state.withLockedValue { state in
@@ -106,6 +106,6 @@ extension SimulatedApplication {
             try? await body(self)
             state.withLockedValue { _ = $0.waits.removeValue(forKey: id) }
         }
-        state.withLockedValue { $0.waits[id] = Wait(task: task, isEndless: isEndless) }
+        state.withLockedValue { $0.waits[id] = Wait(task: task, awaited: awaited) }
     }
 }

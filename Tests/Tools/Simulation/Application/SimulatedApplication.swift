@@ -59,8 +59,11 @@ final class SimulatedApplication: Sendable {
 
     struct Wait: Sendable {
         var task: Task<Void, Never>
+        /// What it waits for; nil for a client event to be written.
+        var awaited: Action.Awaited?
+
         /// Whether it waits for nothing that has to come.
-        var isEndless: Bool
+        var isEndless: Bool { if case .scope = awaited { true } else { false } }
     }
 
     struct WeakEngine: Sendable {
@@ -106,6 +109,9 @@ final class SimulatedApplication: Sendable {
     }
 
     var waitCount: Int { state.withLockedValue { $0.waits.count } }
+
+    /// What calls wait for, apart from client events.
+    var awaited: [Action.Awaited] { state.withLockedValue { $0.waits.values.compactMap(\.awaited) } }
 
     /// The calls that should have come back once everything is in order.
     var overdueWaitCount: Int { state.withLockedValue { $0.waits.values.count { !$0.isEndless } } }

@@ -11,6 +11,7 @@ extension SimulatedWorld {
         violations.check(holdings.effects == 0, "\(holdings.effects) effects wait")
         checkConnection(pusher, machine, holdings)
         checkEnd(machine)
+        checkWaits(machine)
         checkTimers(holdings.timers, machine.connection.state)
         checkTimers(holdings.timers, machine)
         checkTries(holdings.tries, machine)
@@ -79,6 +80,21 @@ extension SimulatedWorld {
         }
         let readers = application.takeEndlessReaders()
         violations.check(readers.isEmpty, "the sequences \(readers) have not ended with what they are of")
+    }
+
+    /// What the state of the connection has decided is not waited for any more.
+    private func checkWaits(_ machine: ClientStateMachine) {
+        let state = machine.connectionState
+        for awaited in application.awaited {
+            let mayWait =
+                switch awaited {
+                case .connected: state == .connecting || state == .reconnecting
+                case .disconnected: state == .disconnecting
+                case .subscribed, .signedIn: machine.connection.failure == nil
+                case .scope: true
+                }
+            violations.check(mayWait, "a call waits for \(awaited) while \(machine.connection.status)")
+        }
     }
 
     /// Whoever follows the changes has the same members.
