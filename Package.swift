@@ -7,6 +7,7 @@ let nioHTTP1 = Target.Dependency.product(name: "NIOHTTP1", package: "swift-nio")
 let nioWebSocket = Target.Dependency.product(name: "NIOWebSocket", package: "swift-nio")
 let nioEmbedded = Target.Dependency.product(name: "NIOEmbedded", package: "swift-nio")
 let nioConcurrencyHelpers = Target.Dependency.product(name: "NIOConcurrencyHelpers", package: "swift-nio")
+let atomics = Target.Dependency.product(name: "Atomics", package: "swift-atomics")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let asyncHTTPClient = Target.Dependency.product(name: "AsyncHTTPClient", package: "async-http-client")
@@ -66,6 +67,8 @@ let package = Package(
     ],
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        // NIO has it already.
+        .package(url: "https://github.com/apple/swift-atomics.git", from: "1.1.0"),
         .package(url: "https://github.com/apple/swift-nio-ssl.git", from: "2.37.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
         .package(url: "https://github.com/apple/swift-crypto.git", from: "4.5.0"),
@@ -126,8 +129,8 @@ let package = Package(
             name: "PusherClient",
             dependencies: [
                 "PusherCore", "PusherProtocol", "PusherEncryption", "RealtimePrimitives", "RealtimeNetworking",
-                "RealtimeHTTP", "WebSocketClient", nioCore, nioPosix, nioConcurrencyHelpers, logging, serviceLifecycle,
-                metrics,
+                "RealtimeHTTP", "WebSocketClient", atomics, nioCore, nioPosix, nioConcurrencyHelpers, logging,
+                serviceLifecycle, metrics,
             ],
             swiftSettings: fuzzed
         ),
@@ -224,8 +227,8 @@ let package = Package(
         .target(
             name: "SocketTestSupport",
             dependencies: [
-                "RealtimeHTTP", "RealtimeNetworking", "WebSocketClient", "TestSupport", nioCore, nioPosix, nioHTTP1,
-                nioConcurrencyHelpers, nioSSL, crypto,
+                "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", "WebSocketClient", "TestSupport", nioCore,
+                nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL, crypto,
             ],
             path: "Tests/SocketTestSupport",
             swiftSettings: settings

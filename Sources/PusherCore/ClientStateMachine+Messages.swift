@@ -9,8 +9,7 @@ extension ClientStateMachine {
     }
 
     /// The recipient of an event that changes nothing, and only has to be delivered; `nil` for anything else. For such an
-    /// event, the shell can do without ``received(_:on:now:into:)``, if it says later how many there were: see
-    /// ``delivered(eventCount:)``.
+    /// event, the shell can do without ``received(_:on:now:into:)``, if it counts the event itself.
     package func recipient(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Recipient? {
         guard connection.establishedAttempt == id, !EventName.isProtocolEvent(eventName) else { return nil }
         return recipient(onChannel: channelName)
@@ -114,7 +113,7 @@ extension ClientStateMachine {
 
     private mutating func deliver(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         if let recipient = recipient(onChannel: envelope.channel) {
-            delivered(eventCount: 1)
+            countDelivered()
             return effects.append(.deliver(recipient, envelope))
         }
         // An event may still come for a channel that was just unsubscribed.
@@ -122,7 +121,7 @@ extension ClientStateMachine {
             return receivedForUser(envelope, into: &effects)
         }
         guard !EventName.isProtocolEvent(envelope.event) else {
-            delivered(eventCount: 1)
+            countDelivered()
             return effects.append(.deliver(.channel(subscription.id), envelope))
         }
         statistics.events.received += 1

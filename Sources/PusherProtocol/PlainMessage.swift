@@ -5,9 +5,9 @@ import CPusherProtocol
 ///
 /// It holds only the places of the parts. ``Envelope/init(decoding:)`` accepts every such message with equal values.
 package struct PlainMessage {
-    private var event = 0..<0
+    package private(set) var event = 0..<0
     /// Empty if the message has no channel. A message with an empty name is not plain.
-    private var channel = 0..<0
+    package private(set) var channel = 0..<0
     private var userID = 0..<0
     /// `nil` if the message has no data. Its bytes are in the ``UnescapedText``.
     private var data: UnescapedText.Content?
@@ -57,13 +57,24 @@ package struct PlainMessage {
 
     /// The message's values, equal to those that ``Envelope/init(decoding:)`` gives.
     package func envelope(of bytes: Span<UInt8>, _ text: borrowing UnescapedText) -> Envelope {
-        Envelope(
-            event: String(validUTF8: bytes, event),
-            channel: channel.isEmpty ? nil : String(validUTF8: bytes, channel),
-            data: data.map { .string(text.string($0)) } ?? .none,
-            userID: userID.isEmpty ? nil : String(validUTF8: bytes, userID)
+        let (event, channel) = names(in: bytes)
+        return Envelope(
+            event: event,
+            channel: channel,
+            data: data(in: text).map { .string($0) } ?? .none,
+            userID: userID(in: bytes)
         )
     }
+
+    package func names(in bytes: Span<UInt8>) -> (event: String, channel: String?) {
+        (String(validUTF8: bytes, event), channel.isEmpty ? nil : String(validUTF8: bytes, channel))
+    }
+
+    @inline(__always)
+    package func data(in text: borrowing UnescapedText) -> String? { data.map { text.string($0) } }
+
+    @inline(__always)
+    package func userID(in bytes: Span<UInt8>) -> String? { userID.isEmpty ? nil : String(validUTF8: bytes, userID) }
 
     private enum Key {
         case event, channel, data, userID

@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 
 /// What one connection has brought, and who waits for it. Events come on the connection's event loop.
 final class WebSocketInbox: Sendable {
@@ -52,7 +53,7 @@ final class WebSocketInbox: Sendable {
         case .opened(let subprotocol):
             state.withLockedValue { $0.stage = .open }
             opened.succeed(subprotocol)
-        case .text(let bytes): deliver(.text(String(buffer: bytes)))
+        case .text(let bytes): deliver(.text(String(utf8: bytes)))
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)))
         case .pong(var payload):
             guard let number = payload.readInteger(as: UInt64.self) else { return }

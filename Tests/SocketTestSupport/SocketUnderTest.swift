@@ -1,6 +1,7 @@
 package import NIOCore
 import NIOPosix
 package import RealtimeNetworking
+import RealtimePrimitives
 package import WebSocketClient
 
 /// A connection of the transport, and what it reports, in a form that can be compared.
@@ -44,7 +45,7 @@ package final class SocketUnderTest {
         ) { event in
             switch event {
             case .opened: continuation.yield(.opened)
-            case .text(let bytes): continuation.yield(.text(String(buffer: bytes)))
+            case .text(let bytes): continuation.yield(.text(String(utf8: bytes)))
             case .binary(let bytes): continuation.yield(.binary(Array(bytes.readableBytesView)))
             case .activity, .pong: continuation.yield(.activity)
             case .readComplete: continuation.yield(.readComplete)

@@ -1,6 +1,7 @@
 import NIOCore
 import NIOEmbedded
 import NIOPosix
+import RealtimePrimitives
 import SocketTestSupport
 import TestSupport
 import Testing
@@ -172,8 +173,11 @@ struct WebSocketClosingTests {
             try await eventLoop.submit {
                 connection.value = transport.connect(to: request, on: eventLoop) { event in
                     if case .opened = event { return }
-                    continuation.yield("\(event)")
-                    guard case .text = event else { return }
+                    guard case .text(let text) = event else {
+                        continuation.yield("not a text")
+                        return
+                    }
+                    continuation.yield(String(utf8: text))
                     connection.value?.abort()
                     eventLoop.execute { continuation.finish() }
                 }

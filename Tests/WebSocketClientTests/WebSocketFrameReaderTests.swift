@@ -1,4 +1,5 @@
 import NIOCore
+import RealtimePrimitives
 import SocketTestSupport
 import Testing
 import WebSocketClient
@@ -157,14 +158,60 @@ struct WebSocketFrameReaderTests {
         withExtendedLifetime(reader) {}
     }
 
+    @Test("texts are read in place until the receiver has enough, and everything else is left")
+    func textsInPlace() throws {
+        var reader = WebSocketFrameReader(maximumMessageSize: 1024)
+        reader.append(
+            ByteBuffer(bytes: serverFrame(1, "a") + serverFrame(1, "b") + serverFrame(1, "c") + serverFrame(9, "ping"))
+        )
+        var texts: [String] = []
+        func receive(_ text: Span<UInt8>) -> Bool {
+            texts.append(String(utf8: text))
+            return texts.count != 2
+        }
+        reader.readTexts(receive)
+        #expect(texts == ["a", "b"])
+        reader.readTexts(receive)
+        reader.readTexts(receive)
+        #expect(texts == ["a", "b", "c"])
+        #expect(try reader.next() == .ping(ByteBuffer(string: "ping")))
+    }
+
+    /// Reads everything with ``WebSocketFrameReader/next()``, and the same again with whole texts in place.
     static func read(_ bytes: [UInt8], cutEvery size: Int = .max, limit: Int = 1024) throws -> [Output] {
+        let careful = Result { try read(bytes, cutEvery: size, limit: limit, textsInPlace: false) }
+        let fast = Result { try read(bytes, cutEvery: size, limit: limit, textsInPlace: true) }
+        switch (careful, fast) {
+        case (.success(let careful), .success(let fast)): #expect(careful == fast)
+        case (.failure(let careful), .failure(let fast)):
+            #expect(careful as? WebSocketViolation == fast as? WebSocketViolation)
+        default: Issue.record("\(careful) is not \(fast)")
+        }
+        return try careful.get()
+    }
+
+    private static func read(
+        _ bytes: [UInt8],
+        cutEvery size: Int,
+        limit: Int,
+        textsInPlace: Bool
+    ) throws -> [Output] {
         var reader = WebSocketFrameReader(maximumMessageSize: limit)
         var outputs: [Output] = []
         var rest = bytes[...]
         while !rest.isEmpty {
             reader.append(ByteBuffer(bytes: rest.prefix(size)))
             rest = rest.dropFirst(size)
-            while let output = try reader.next() { outputs.append(output) }
+            repeat {
+                if textsInPlace {
+                    reader.readTexts { text in
+                        outputs.append(.text(ByteBuffer(string: String(utf8: text))))
+                        return true
+                    }
+                }
+                guard let output = try reader.next() else { break }
+                outputs.append(output)
+            } while true
         }
         return outputs
     }

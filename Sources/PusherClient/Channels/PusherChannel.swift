@@ -48,7 +48,7 @@ public class PusherChannel: @unchecked Sendable {
         self.name = name
         self.id = id
         self.engine = engine
-        self.listeners = listeners ?? ListenerRegistry(engine.limits)
+        self.listeners = listeners ?? ListenerRegistry(engine.limits, engine.changes)
         self.fault = fault
         observers = NIOLockedValueBox(Observers(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }

@@ -8,15 +8,14 @@ final class CallbackDispatcher: Sendable {
     enum Job: Sendable {
         /// Whatever is bound to the event by the time that it runs. Code that binds in the callback of an event gets
         /// those that came meanwhile.
-        case event(PusherEvent, ListenerRegistry, ListenerRegistry?)
+        case event(PusherEvent, Audience)
         case call(@Sendable () -> Void)
     }
 
     private func run(_ job: Job) {
         switch job {
-        case .event(let event, let first, let second):
-            first.listeners(for: event.eventName).call(event, by: self)
-            second?.listeners(for: event.eventName).call(event, by: self)
+        case .event(let event, let audience):
+            audience.renewed().call(event, by: self)
         case .call(let call):
             call()
         }
@@ -25,18 +24,16 @@ final class CallbackDispatcher: Sendable {
     /// False where nobody would have been called.
     private func isMissed(_ job: Job) -> Bool {
         switch job {
-        case .event(let event, let first, let second):
-            first.listeners(for: event.eventName).hasBinding(by: self)
-                || second?.listeners(for: event.eventName).hasBinding(by: self) == true
+        case .event(_, let audience): audience.renewed().hasBinding(by: self)
         case .call: true
         }
     }
 
     /// Whether callbacks run while the event loop waits.
-    let runsInPlace: Bool
+    var runsInPlace: Bool { queue == nil }
 
-    /// True while callbacks run, or wait for their queue. Called on the event loop, where ``enqueue(_:keep:)`` is.
-    var isBusy: Bool { isUsed.value && state.withLockedValue { $0.isScheduled } }
+    /// True while callbacks run, or wait for their queue. Called on the event loop.
+    var isBusy: Bool { isUsed.value && (!collected.value.isEmpty || state.withLockedValue { $0.isScheduled }) }
 
     /// How many callbacks had to go so far, because the queue was slower than they came.
     var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
@@ -78,24 +75,49 @@ final class CallbackDispatcher: Sendable {
         var watchdog: Scheduled<Void>?
     }
 
+    /// How many jobs the queue takes at a time.
+    private static let chunk = 64
+
     /// How long a queue may leave the first callback alone before the log says so.
     static let patience = TimeAmount.seconds(5)
 
-    private let queue: PusherClientOptions.CallbackQueue
+    /// Nil where callbacks run in place.
+    private let queue: DispatchQueue?
     private let limit: Int
     private let eventLoop: any EventLoop
     private let logger: Logger
     private let state = NIOLockedValueBox(State())
+    /// What goes to the queue with the next ``submit(for:)``: one step over for all that one read brings.
+    private let collected: NIOLoopBoundBox<[Job]>
     /// Whether a callback ever had to wait for the queue.
     private let isUsed: NIOLoopBoundBox<Bool>
 
     init(queue: PusherClientOptions.CallbackQueue, limit: Int, eventLoop: any EventLoop, logger: Logger) {
-        self.queue = queue
+        self.queue =
+            switch queue {
+            case .eventLoop: nil
+            case .main: .main
+            case .queue(let queue): queue
+            }
         self.limit = max(limit, 1)
         self.eventLoop = eventLoop
         self.logger = logger
-        if case .eventLoop = queue { runsInPlace = true } else { runsInPlace = false }
         isUsed = .makeBoxSendingValue(false, eventLoop: eventLoop)
+        collected = .makeBoxSendingValue([], eventLoop: eventLoop)
+    }
+
+    /// Adds a job that the caller follows by ``submit(for:)``. Called on the event loop.
+    func collect(_ job: Job) {
+        isUsed.value = true
+        collected.value.append(job)
+    }
+
+    /// Hands over what was collected. Called on the event loop.
+    func submit(for engine: ClientEngine) {
+        guard !collected.value.isEmpty else { return }
+        var jobs: [Job] = []
+        swap(&jobs, &collected.value)
+        add(jobs, keep: .newest, for: engine)
     }
 
     /// Called on the event loop.
@@ -103,24 +125,25 @@ final class CallbackDispatcher: Sendable {
     /// - Parameter engine: Who is told when a slow queue begins to cost jobs, and when it has caught up. It is there for
     ///   as long as something waits for the queue.
     func enqueue(_ job: Job, keep retention: Retention = .newest, for engine: ClientEngine) {
-        switch queue {
-        case .eventLoop: run(job)
-        case .main: enqueue(job, keep: retention, for: engine, on: .main)
-        case .queue(let queue): enqueue(job, keep: retention, for: engine, on: queue)
-        }
+        guard !runsInPlace else { return run(job) }
+        submit(for: engine)
+        add([job], keep: retention, for: engine)
     }
 
-    private func enqueue(_ job: Job, keep retention: Retention, for engine: ClientEngine, on queue: DispatchQueue) {
+    private func add(_ jobs: [Job], keep retention: Retention, for engine: ClientEngine) {
+        guard let queue else { return }
         isUsed.value = true
         // What is dropped is released outside the lock.
-        var dropped: Job?
+        var dropped: [Job] = []
         let (mustSchedule, mustWatch) = state.withLockedValue { state in
-            dropped = state.append(job, keep: retention, limit: limit)
+            for job in jobs {
+                if let oldest = state.append(job, keep: retention, limit: limit) { dropped.append(oldest) }
+            }
             defer { state.isScheduled = true }
             return (!state.isScheduled, !state.hasRun && state.watchdog == nil)
         }
         if mustWatch { watch() }
-        if let dropped, isMissed(dropped) { noteDrop(for: engine) }
+        for job in dropped where isMissed(job) { noteDrop(for: engine) }
         if mustSchedule { queue.async { self.drain(queue, for: engine) } }
     }
 
@@ -145,9 +168,11 @@ final class CallbackDispatcher: Sendable {
             return (state.count, state.watchdog)
         }
         watchdog?.cancel()
-        for _ in 0..<count {
-            guard let job = state.withLockedValue({ $0.next() }) else { break }
-            run(job)
+        var left = count
+        while left > 0 {
+            let jobs = state.withLockedValue { state in (0..<min(left, Self.chunk)).compactMap { _ in state.next() } }
+            for job in jobs { run(job) }
+            left = jobs.isEmpty ? 0 : left - jobs.count
         }
         let (mustGoOn, dropped) = state.withLockedValue { state in
             state.isScheduled = state.count > 0

@@ -134,7 +134,8 @@ extension ClientEngine {
     }
 
     func deliverToUser(_ envelope: Envelope) {
-        deliver(PusherEvent(envelope), to: everyEvent, userEvents)
+        let event = PusherEvent(envelope)
+        deliver(event, to: audience(of: event, everyEvent, userEvents))
     }
 
     func watchlistChanged(_ event: WatchlistEvent) {

@@ -5,50 +5,46 @@ import PusherProtocol
 
 /// Handing events to those who want them. All of this happens on the event loop, and never under the lock.
 extension ClientEngine {
-    /// Delivers an event of the server, by way of the ``PayloadTransformer`` if there is one.
-    func deliverServerEvent(_ event: PusherEvent, to channel: PusherChannel?) {
-        guard options.payloadTransformer != nil else {
-            return deliverCounting(event, to: everyEvent, channel?.listeners)
-        }
-        for event in transformed(event) { deliverCounting(event, to: everyEvent, channel?.listeners) }
+    func audience(
+        of event: PusherEvent,
+        _ first: ListenerRegistry,
+        _ second: ListenerRegistry? = nil
+    ) -> Audience { Audience(event.eventName, first, second, changes) }
+
+    /// Delivers an event of the server, by way of the ``PayloadTransformer`` if there is one, and counts it if nobody
+    /// listens.
+    func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
+        guard options.payloadTransformer != nil else { return deliverCounting(event, to: audience) }
+        for event in transformed(event) { deliverCounting(event, to: audience.renamed(event.eventName)) }
     }
 
-    /// Delivers an event that has come through the ``PayloadTransformer``, and counts it if nobody listens.
-    func deliverCounting(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry?) {
-        guard !deliver(event, to: first, second), !EventName.isProtocolEvent(event.eventName) else { return }
+    private func deliverCounting(_ event: PusherEvent, to audience: Audience) {
+        guard !deliver(event, to: audience), !EventName.isProtocolEvent(event.eventName) else { return }
         loopState.value.counts.unhandledEvents += 1
     }
 
     /// Delivers an event that the client itself makes, for example of a member who came.
     func announce(_ envelope: Envelope, on id: ChannelID, subscriptionError: SubscriptionError? = nil) {
-        deliver(PusherEvent(envelope, subscriptionError: subscriptionError), to: everyEvent, channel(id)?.listeners)
+        let event = PusherEvent(envelope, subscriptionError: subscriptionError)
+        deliver(event, to: audience(of: event, everyEvent, channel(id)?.listeners))
     }
 
     /// - Returns: Whether somebody was there for it.
     @discardableResult
-    func deliver(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry?) -> Bool {
-        // While callbacks run or wait, somebody may be about to bind. Asked first: of those that were done before, what
-        // they bound is found.
-        let isBusy = dispatcher.isBusy
-        let isMainBusy = mainDispatcher.isBusy
-        let firstListeners = first.listeners(for: event.eventName)
-        let secondListeners = second?.listeners(for: event.eventName)
-        var overflow = firstListeners.add(event, waking: wakeLater)
-        if let secondListeners { overflow.add(secondListeners.add(event, waking: wakeLater)) }
+    func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
+        let overflow = audience.add(event, waking: wakeLater)
         for dispatcher in dispatchers {
             if dispatcher.runsInPlace {
-                let hasCalled = firstListeners.call(event, by: dispatcher)
-                // Those who were called may have bound others to it.
-                let listeners = hasCalled ? second?.listeners(for: event.eventName) : secondListeners
-                listeners?.call(event, by: dispatcher)
-            } else if (dispatcher === mainDispatcher ? isMainBusy : isBusy)
-                || firstListeners.hasBinding(by: dispatcher) || secondListeners?.hasBinding(by: dispatcher) == true
+                audience.call(event, by: dispatcher)
+            } else if audience.hasBinding(by: dispatcher) || dispatcher.isBusy
+                // While callbacks run or wait, somebody may be about to bind. If they are done, what they bound is found.
+                || audience.renewed().hasBinding(by: dispatcher)
             {
-                dispatcher.enqueue(.event(event, first, second), for: self)
+                dispatcher.collect(.event(event, audience))
             }
         }
         if overflow.dropped > 0 { count(overflow, on: event.channelName) }
-        return !firstListeners.isEmpty || secondListeners?.isEmpty == false
+        return !audience.isEmpty
     }
 
     /// Hands an element to sequences, and reports those that begin to drop because of it.
@@ -85,6 +81,7 @@ extension ClientEngine {
         eventLoop.execute {
             self.tell(error, keep: .outcomes)
             self.publish(error)
+            self.endDelivery()
         }
     }
 
@@ -108,8 +105,8 @@ extension ClientEngine {
     /// Hands over an event that came before. It may be called anywhere.
     func deliverAgain(_ event: PusherEvent, to first: ListenerRegistry, _ second: ListenerRegistry? = nil) {
         eventLoop.execute {
-            self.deliver(event, to: first, second)
-            self.wakeSequences()
+            self.deliver(event, to: self.audience(of: event, first, second))
+            self.endDelivery()
         }
     }
 
@@ -117,9 +114,10 @@ extension ClientEngine {
         loopState.value.sequencesToWake.append(sequence)
     }
 
-    /// Lets the consumers of sequences go on. After all that comes together was delivered, so that they do not compete
-    /// for it with the event loop.
-    func wakeSequences() {
+    /// Lets the consumers of sequences and the queues of callbacks go on. Called after all that comes together was
+    /// delivered, so that they do not compete for it with the event loop.
+    func endDelivery() {
+        for dispatcher in dispatchers { dispatcher.submit(for: self) }
         guard !loopState.value.sequencesToWake.isEmpty else { return }
         let sequences = loopState.value.sequencesToWake
         loopState.value.sequencesToWake = []

@@ -35,8 +35,9 @@ extension ClientEngine {
             broadcast(status, to: statuses)
         case .report(let error): report(error)
 
-        case .deliver(.globalListeners, let envelope): deliverServerEvent(PusherEvent(envelope), to: nil)
-        case .deliver(.channel(let id), let envelope): deliverServerEvent(PusherEvent(envelope), to: channel(id))
+        case .deliver(let recipient, let envelope):
+            let event = PusherEvent(envelope)
+            deliverServerEvent(event, to: audience(of: event, everyEvent, channel(recipient)?.listeners))
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
@@ -52,11 +53,13 @@ extension ClientEngine {
         case .retired(let id):
             guard let channel = update({ $0.channels.removeValue(forKey: id) }) else { return }
             forgetPayloads(of: channel.name)
+            loopState.value.routes.removeAll()
             channel.finish()
         case .signedIn(let user, let envelope): signedIn(user, envelope)
         case .signInFailed(let error, let envelope): signInFailed(error, envelope)
         case .deliverToUser(let envelope):
-            for event in transformed(PusherEvent(envelope)) { deliverCounting(event, to: everyEvent, userEvents) }
+            let event = PusherEvent(envelope)
+            deliverServerEvent(event, to: audience(of: event, everyEvent, userEvents))
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .released:
@@ -77,6 +80,13 @@ extension ClientEngine {
 
         case .resume(let waiter, let outcome):
             update { $0.waiters.removeValue(forKey: waiter) }?.resume(returning: outcome)
+        }
+    }
+
+    private func channel(_ recipient: ClientStateMachine.Recipient) -> PusherChannel? {
+        switch recipient {
+        case .globalListeners: nil
+        case .channel(let id): channel(id)
         }
     }
 

@@ -1,4 +1,3 @@
-import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import PusherProtocol
@@ -7,108 +6,57 @@ import PusherProtocol
 extension ClientEngine {
     /// What is to be called with whatever happens on the socket of an attempt.
     func makeReceiver(_ id: AttemptID) -> @Sendable (TransportEvent) -> Void {
-        let inbox = NIOLoopBound(Inbox(), eventLoop: eventLoop)
-        return { event in self.handle(event, on: id, inbox.value) }
+        let reception = NIOLoopBound(Reception(id, self), eventLoop: eventLoop)
+        return { event in reception.value.received(event) }
     }
 
-    /// Messages wait for the end of the read that brought them, so that they are handled together; whatever else
-    /// happens comes after them.
-    private func handle(_ event: TransportEvent, on id: AttemptID, _ inbox: Inbox) {
-        if case .text(let buffer) = event { return decode(buffer, on: id, inbox) }
-        // Nothing that the last messages lead to is for a socket that is about to say how it ended.
-        if case .closed = event { loopState.value.connections[id] = nil }
-        handleMessages(of: inbox, on: id)
-        switch event {
-        case .text, .readComplete:
-            break
-        case .activity:
-            step { state, now in state.machine.activity(on: id, now: now, into: &state.pending) }
-        case .opened:
-            step { state, now in state.machine.opened(id, now: now, into: &state.pending) }
-        case .binary(let buffer):
-            malformed(
-                "the server sent a binary message of \(buffer.readableBytes) bytes; the protocol has none",
-                bytes: buffer.readableBytes,
-                on: id
-            )
-        case .closed(let closure):
-            step { state, now in state.machine.closed(id, closure, now: now, into: &state.pending) }
-        }
-    }
+    // MARK: The fast way
 
-    private func decode(_ buffer: ByteBuffer, on id: AttemptID, _ inbox: Inbox) {
-        do {
-            let envelope = try inbox.decode(buffer.readableBytesUInt8Span)
-            if tracesMessages { trace("Received", envelope, String(buffer: buffer)) }
-            inbox.append(envelope, bytes: buffer.readableBytes)
-        } catch {
-            if tracesMessages {
-                logger.trace("Received", metadata: ["pusher.message": "\(String(buffer: buffer).escapingControls)"])
-            }
-            handleMessages(of: inbox, on: id)
-            malformed(
-                "the server sent \(buffer.readableBytes) bytes that are no message: \(error)",
-                bytes: buffer.readableBytes,
-                on: id
-            )
-        }
-    }
-
-    private func malformed(_ message: String, bytes: Int, on id: AttemptID) {
-        let error = PusherClientError(.malformedMessage, message)
-        step { state, now in
-            state.counts.messagesReceived += 1
-            state.counts.bytesReceived += bytes
-            state.machine.receivedMalformed(error, on: id, now: now, into: &state.pending)
-        }
-    }
-
-    /// Has the machine look at the messages that wait, and carries out what that leads to.
-    private func handleMessages(of inbox: Inbox, on id: AttemptID) {
-        inbox.releaseMemory()
-        guard !inbox.isEmpty else { return }
-        var batch = inbox.take()
+    /// Claims the funnel for ordinary events: no other effect is carried out until the caller calls ``drain()``. Returns
+    /// `false` if there are effects already, or if events cannot be ordinary.
+    func claim(_ id: AttemptID) -> Bool {
         let now = now()
-        let mustDrain = state.withLockedValue { $0.receive(&batch, on: id, now: now) }
-        if mustDrain {
-            for (index, channel) in batch.deliveries {
-                deliverServerEvent(PusherEvent(batch.messages[index]), to: channel)
-            }
-            drain()
+        return state.withLockedValue { state in
+            guard !state.isDraining, state.pending.isEmpty, state.machine.connection.establishedAttempt == id
+            else { return false }
+            state.machine.activity(on: id, now: now, into: &state.pending)
+            state.isDraining = state.pending.isEmpty
+            return state.isDraining
         }
-        inbox.recycle(&batch)
     }
-}
 
-extension ClientEngine.State {
-    /// Most messages are ordinary events, which change nothing, and have no effect but their delivery: those at the
-    /// front are left to the caller. The first effect ends that: all that comes after it becomes effects too, so that
-    /// what happened first is carried out first.
-    ///
-    /// - Returns: Whether the caller has to deliver, and then to see to the effects.
-    fileprivate mutating func receive(_ batch: inout Inbox.Batch, on id: AttemptID, now: Instant) -> Bool {
-        machine.activity(on: id, now: now, into: &pending)
-        counts.messagesReceived += batch.messages.count
-        counts.bytesReceived += batch.bytes
-        for index in batch.messages.indices {
-            guard !isDraining, pending.isEmpty,
-                let recipient = machine.recipient(
-                    ofEvent: batch.messages[index].event,
-                    on: batch.messages[index].channel,
-                    id
-                )
-            else {
-                machine.received(batch.messages[index], on: id, now: now, into: &pending)
-                continue
-            }
+    /// Looks up who gets an ordinary event. Returns `nil` for other messages, and if effects wait that come before the event.
+    func audience(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Audience? {
+        let count = changes.value
+        let (isOrdinary, channel) = state.withLockedValue { state -> (Bool, PusherChannel?) in
+            guard state.pending.isEmpty,
+                let recipient = state.machine.recipient(ofEvent: eventName, on: channelName, id)
+            else { return (false, nil) }
             switch recipient {
-            case .channel(let id): batch.deliveries.append((index, channels[id]))
-            case .globalListeners: batch.deliveries.append((index, nil))
+            case .channel(let id): return (true, state.channels[id])
+            case .globalListeners: return (true, nil)
             }
         }
-        machine.delivered(eventCount: batch.deliveries.count)
-        guard !isDraining else { return false }
-        isDraining = true
-        return true
+        guard isOrdinary else { return nil }
+        return Audience(eventName, everyEvent, channel?.listeners, changes, count: count)
+    }
+
+    /// Counts an event that does not go through the machine.
+    func count(event size: Int) {
+        loopState.value.counts.messagesReceived += 1
+        loopState.value.counts.bytesReceived += size
+        loopState.value.counts.eventsDelivered += 1
+    }
+
+    // MARK: The careful way
+
+    /// Has the machine look at the messages of one read, and carries out what that leads to.
+    func receive(_ messages: consuming [Envelope], size: Int, on id: AttemptID) {
+        let messages = messages
+        step { state, now in
+            state.counts.messagesReceived += messages.count
+            state.counts.bytesReceived += size
+            for message in messages { state.machine.received(message, on: id, now: now, into: &state.pending) }
+        }
     }
 }

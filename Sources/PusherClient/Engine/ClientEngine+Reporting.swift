@@ -155,6 +155,11 @@ extension ClientEngine {
 
     var statistics: PusherStatistics {
         let now = now()
+        // A callback on the event loop asks in the middle of a read.
+        if eventLoop.inEventLoop {
+            let counts = takeCounts()
+            update { $0.counts.add(counts) }
+        }
         let droppedCallbacks = dispatchers.reduce(0) { $0 + $1.droppedCount }
         var statistics = read { state in
             var statistics = state.machine.statistics(now: now)

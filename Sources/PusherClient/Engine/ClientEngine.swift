@@ -30,6 +30,7 @@ package final class ClientEngine: Sendable {
         var timers = TimerTable()
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
+        let routes = RouteTable()
         /// The sequences that have new events, and consumers that wait for them.
         var sequencesToWake: [EventBuffer<PusherEvent>] = []
         var authorizations = AuthorizationTasks()
@@ -105,6 +106,8 @@ package final class ClientEngine: Sendable {
     let mainDispatcher: CallbackDispatcher
     /// Both, or the one that is both.
     let dispatchers: [CallbackDispatcher]
+    /// Raised by every transition, and whenever a listener is added or removed.
+    let changes = ChangeCount()
     let everyEvent: ListenerRegistry
     let userEvents: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
@@ -127,8 +130,8 @@ package final class ClientEngine: Sendable {
         origin = environment.now()
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
-        everyEvent = ListenerRegistry(options.limits)
-        userEvents = ListenerRegistry(options.limits)
+        everyEvent = ListenerRegistry(options.limits, changes)
+        userEvents = ListenerRegistry(options.limits, changes)
         watchlistEvents = Broadcast(limit: options.limits.sequenceBuffer)
         statuses = Broadcast(limit: options.limits.sequenceBuffer, initial: .initialized)
         func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {
@@ -176,6 +179,7 @@ package final class ClientEngine: Sendable {
     /// Makes a transition. True where the caller has to see to its effects.
     private func enqueue<Result>(_ transition: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
         let now = now()
+        defer { changes.raise() }
         return state.withLockedValue { state in
             let result = transition(&state, now)
             let mustDrain = !state.isDraining && !state.pending.isEmpty
@@ -203,7 +207,7 @@ package final class ClientEngine: Sendable {
             count += effects.count
             isDone = endDraining()
         }
-        wakeSequences()
+        endDelivery()
         flush()
         if !isDone { inAnotherTurn { self.drain() } }
         #if Metrics

@@ -4,6 +4,8 @@ struct DeliveryCounts {
     var bytesReceived = 0
     var messagesSent = 0
     var bytesSent = 0
+    /// The events that did not go through the machine.
+    var eventsDelivered = 0
     /// Delivered events that nobody was there for.
     var unhandledEvents = 0
     /// Elements that sequences had no room for.
@@ -18,6 +20,7 @@ struct DeliveryCounts {
         bytesReceived += other.bytesReceived
         messagesSent += other.messagesSent
         bytesSent += other.bytesSent
+        eventsDelivered += other.eventsDelivered
         unhandledEvents += other.unhandledEvents
         sequenceOverflows += other.sequenceOverflows
         undecodableEvents += other.undecodableEvents
@@ -31,6 +34,8 @@ extension PusherStatistics {
         messages.bytesReceived += counts.bytesReceived
         messages.sent += counts.messagesSent
         messages.bytesSent += counts.bytesSent
+        events.received += counts.eventsDelivered
+        events.delivered += counts.eventsDelivered
         events.unhandled += counts.unhandledEvents
         events.add(counts.sequenceOverflows, to: .sequenceOverflow)
         events.add(counts.undecodableEvents, to: .undecodable)

@@ -17,7 +17,10 @@ public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
 
     init(buffer: EventBuffer<Element>, onRelease: @escaping @Sendable () -> Void) {
         self.buffer = buffer
-        self.registration = Registration(onRelease: onRelease)
+        self.registration = Registration { [buffer] in
+            onRelease()
+            buffer.discard()
+        }
     }
 
     /// How many elements were dropped so far, because they came faster than they were taken.
@@ -143,6 +146,16 @@ final class EventBuffer<Element: Sendable>: Sendable {
             return state.waiting
         }
         for (_, continuation) in waiting { continuation.resume(returning: nil) }
+    }
+
+    /// Nobody is left who could take an element.
+    func discard() {
+        // Released outside the lock: an element can own anything.
+        _ = state.withLockedValue { state in
+            state.isFinished = true
+            defer { state.elements = CircularBuffer(initialCapacity: 1) }
+            return state.elements
+        }
     }
 
     // Called from other modules, which cannot make a copy of it for their element. Without one, the type of every

@@ -32,8 +32,17 @@ final class ListenerRegistry: Sendable {
 
     private let state = NIOLockedValueBox(State())
     private let limits: PusherClientOptions.Limits
+    private let changes: ChangeCount
 
-    init(_ limits: PusherClientOptions.Limits) { self.limits = limits }
+    init(_ limits: PusherClientOptions.Limits, _ changes: ChangeCount) {
+        self.limits = limits
+        self.changes = changes
+    }
+
+    private func change<Result>(_ body: (inout State) -> Result) -> Result {
+        defer { changes.raise() }
+        return state.withLockedValue(body)
+    }
 
     // MARK: Callbacks
 
@@ -47,7 +56,7 @@ final class ListenerRegistry: Sendable {
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
         let binding = Binding(dispatcher, callback)
-        let isRefused = state.withLockedValue { state in
+        let isRefused = change { state in
             guard state.bindingCount < limits.bindings else { return true }
             if state.accepted != .nothing { state.add(.callback(binding), name) }
             return false
@@ -74,7 +83,7 @@ final class ListenerRegistry: Sendable {
 
     func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
         let buffer = EventBuffer<PusherEvent>(limit: limits.sequenceBuffer)
-        let id: UInt64? = state.withLockedValue { state in
+        let id: UInt64? = change { state in
             guard state.accepted == .everything else { return nil }
             state.serial += 1
             state.add(.sequence(state.serial, buffer), name)
@@ -176,7 +185,7 @@ final class ListenerRegistry: Sendable {
 
     /// Nothing will be delivered any more: sequences end, callbacks are unbound.
     func finish() {
-        let listeners = state.withLockedValue { state in
+        let listeners = change { state in
             state.accepted = .nothing
             defer {
                 state.forEveryEvent = []
@@ -195,7 +204,7 @@ final class ListenerRegistry: Sendable {
 
     private func remove(from name: String?, where matches: (Listener) -> Bool) {
         // Released outside the lock: a closure can own anything, and that may call back.
-        let removed = state.withLockedValue { $0.remove(from: name, where: matches) }
+        let removed = change { $0.remove(from: name, where: matches) }
         for listener in removed { listener.binding?.unbind() }
     }
 }

@@ -33,11 +33,11 @@ package protocol TransportConnection: Sendable {
     func abort()
 }
 
-package enum TransportEvent: Sendable {
+package enum TransportEvent: ~Escapable {
     /// The upgrade succeeded.
     case opened
-    /// A whole text message, unmasked, its fragments joined, valid UTF-8.
-    case text(ByteBuffer)
+    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are gone when the receiver returns.
+    case text(Span<UInt8>)
     /// A whole binary message. The protocol has none.
     case binary(ByteBuffer)
     /// A WebSocket ping (already answered) or pong, or a fragment of a longer message: the peer is alive.

@@ -25,7 +25,7 @@ package struct WebSocketTransport: Transport {
         on eventLoop: any EventLoop,
         receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection {
-        connector.connect(to: WebSocketRequest(request), on: eventLoop) { event in receive(TransportEvent(event)) }
+        connector.connect(to: WebSocketRequest(request), on: eventLoop) { event in forward(event, to: receive) }
     }
 
     /// Does the same over a channel that is already connected: for tests that have no socket.
@@ -34,7 +34,7 @@ package struct WebSocketTransport: Transport {
         over channel: any Channel,
         receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection {
-        connector.connect(to: WebSocketRequest(request), over: channel) { event in receive(TransportEvent(event)) }
+        connector.connect(to: WebSocketRequest(request), over: channel) { event in forward(event, to: receive) }
     }
 }
 
@@ -51,17 +51,14 @@ extension WebSocketRequest {
     }
 }
 
-extension TransportEvent {
-    fileprivate init(_ event: WebSocketEvent) {
-        self =
-            switch event {
-            case .text(let bytes): .text(bytes)
-            case .readComplete: .readComplete
-            case .opened: .opened
-            case .binary(let bytes): .binary(bytes)
-            case .pong, .activity: .activity
-            case .closed(let closure): .closed(TransportClosure(closure))
-            }
+private func forward(_ event: WebSocketEvent, to receive: (TransportEvent) -> Void) {
+    switch event {
+    case .text(let bytes): receive(.text(bytes))
+    case .readComplete: receive(.readComplete)
+    case .opened: receive(.opened)
+    case .binary(let bytes): receive(.binary(bytes))
+    case .pong, .activity: receive(.activity)
+    case .closed(let closure): receive(.closed(TransportClosure(closure)))
     }
 }
 

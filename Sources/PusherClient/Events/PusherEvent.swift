@@ -53,6 +53,17 @@ public final class PusherEvent: Sendable {
         if case .json = envelope.data { isDataEncodedOnce = true } else { isDataEncodedOnce = false }
     }
 
+    /// An ordinary event of the server.
+    init(eventName: String, channelName: String?, data: String?, userID: String?) {
+        failure = nil
+        self.eventName = eventName
+        self.channelName = channelName
+        self.data = data
+        userId = userID
+        unknownKeysText = nil
+        isDataEncodedOnce = false
+    }
+
     /// The same event with what a ``PayloadTransformer`` made of it.
     init(_ original: PusherEvent, carrying payload: EventPayload) {
         failure = original.failure

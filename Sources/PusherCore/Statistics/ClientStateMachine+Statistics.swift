@@ -14,10 +14,10 @@ extension ClientStateMachine {
         return statistics
     }
 
-    /// So many events were delivered as ``recipient(ofEvent:on:_:)`` said.
-    package mutating func delivered(eventCount count: Int) {
-        statistics.events.received += count
-        statistics.events.delivered += count
+    /// An event is delivered as it came.
+    package mutating func countDelivered() {
+        statistics.events.received += 1
+        statistics.events.delivered += 1
     }
 
     /// The app wanted to send a client event that cannot be one.

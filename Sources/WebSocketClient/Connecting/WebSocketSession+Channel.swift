@@ -97,6 +97,12 @@ extension WebSocketSession {
         var reader = WebSocketFrameReader(maximumMessageSize: 0)
         swap(&reader, &self.reader)
         while let receive {
+            reader.readTexts { text in
+                isInPart = false
+                receive(.text(text))
+                return self.receive != nil
+            }
+            guard self.receive != nil else { break }
             do {
                 guard let output = try reader.next() else { break }
                 isInPart = false
@@ -112,7 +118,7 @@ extension WebSocketSession {
 
     private func handle(_ output: WebSocketFrameReader.Output, _ receive: (WebSocketEvent) -> Void) {
         switch output {
-        case .text(let payload): receive(.text(payload))
+        case .text(let payload): receive(.text(payload.readableBytesUInt8Span))
         case .binary(let payload): receive(.binary(payload))
         case .fragment: receive(.activity)
         case .pong(let payload): receive(.pong(payload))

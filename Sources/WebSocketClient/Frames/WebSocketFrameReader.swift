@@ -3,9 +3,9 @@ import RealtimePrimitives
 
 /// Makes messages of the bytes that a server sends, however they are cut (RFC 6455).
 ///
-/// Give it bytes with ``append(_:)``, then call ``next()`` until it returns nil. It keeps no more than one message, of
-/// at most the size given, and the bytes appended that ``next()`` has not come to. After it has thrown it must not be
-/// used.
+/// Give it bytes with ``append(_:)``, then call ``readTexts(_:)`` and ``next()`` until that returns nil. It keeps no more than
+/// one message, of at most the size given, and the bytes appended that ``next()`` has not come to. After it has thrown it
+/// must not be used.
 package struct WebSocketFrameReader: Sendable {
     package enum Output: Hashable, Sendable {
         /// A whole message in UTF-8.
@@ -45,6 +45,24 @@ package struct WebSocketFrameReader: Sendable {
         joined.writeImmutableBuffer(input)
         joined.writeImmutableBuffer(bytes)
         input = joined
+    }
+
+    /// Reports the whole texts that come next, without copying them. Everything else is left to ``next()``, so that each
+    /// violation is found in one place.
+    ///
+    /// - Parameter receive: Returns whether to go on.
+    package mutating func readTexts(_ receive: (Span<UInt8>) -> Bool) {
+        guard frame == nil, message == nil else { return }
+        let input = input
+        let bytes = input.readableBytesUInt8Span
+        var offset = 0
+        while let payload = bytes.payloadOfTextFrame(at: offset), payload.count <= maximumMessageSize {
+            let text = bytes.extracting(payload)
+            guard text.withUnsafeBytes(\.isUTF8) else { break }
+            offset = payload.upperBound
+            guard receive(text) else { break }
+        }
+        self.input.moveReaderIndex(forwardBy: offset)
     }
 
     /// The next thing that is complete; nil where more bytes are needed.
@@ -124,6 +142,23 @@ package struct WebSocketFrameReader: Sendable {
         guard whole.isText else { return .binary(whole.payload) }
         guard whole.endsAtCharacter else { throw .invalidText }
         return .text(whole.payload)
+    }
+}
+
+extension Span<UInt8> {
+    /// Where the payload of the frame is, if it is the only one of a text, has a length of at most 16 bits, and is complete.
+    fileprivate func payloadOfTextFrame(at offset: Int) -> Range<Int>? {
+        guard offset &+ 4 <= count, self[offset] == 0x81 else { return nil }
+        let start: Int
+        let size: Int
+        switch self[offset &+ 1] {
+        case let length where length < 126: (start, size) = (offset &+ 2, Int(length))
+        case 126:
+            (start, size) = (offset &+ 4, Int(self[offset &+ 2]) &<< 8 | Int(self[offset &+ 3]))
+            guard size > 125 else { return nil }
+        default: return nil
+        }
+        return size <= count &- start ? start..<start &+ size : nil
     }
 }
 

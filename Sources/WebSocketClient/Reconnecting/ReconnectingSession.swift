@@ -2,6 +2,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import RealtimePrimitives
 
 /// Carries out what the ``ReconnectingStateMachine`` decides, on one event loop.
 final class ReconnectingSession: Sendable {
@@ -218,7 +219,7 @@ final class ReconnectingSession: Sendable {
             // It may still be full of the last connection's messages.
             buffer.pauses(connection(attempt))
             step { $0.opened(attempt, now: $1) }
-        case .text(let bytes): deliver(.text(String(buffer: bytes)), attempt)
+        case .text(let bytes): deliver(.text(String(utf8: bytes)), attempt)
         case .binary(let bytes): deliver(.binary(Array(bytes.readableBytesView)), attempt)
         case .pong, .activity, .readComplete:
             loopState.value.machine.activity(attempt, now: now())

@@ -1,11 +1,12 @@
 package import NIOCore
 
 /// What happens on a connection. The connector reports it on the connection's event loop.
-package enum WebSocketEvent: Sendable {
+package enum WebSocketEvent: ~Escapable {
     /// The upgrade succeeded. The subprotocol is the one that the server chose.
     case opened(subprotocol: String?)
-    /// A whole text message, unmasked, its fragments joined, valid UTF-8.
-    case text(ByteBuffer)
+    /// A whole text message, unmasked, its fragments joined, valid UTF-8. The bytes are still where they were read, so they
+    /// are gone when the receiver returns.
+    case text(Span<UInt8>)
     /// A whole binary message, its fragments joined.
     case binary(ByteBuffer)
     /// The server's answer to a ping.

@@ -306,7 +306,9 @@ struct ReconnectingTests {
         let isKept = NIOLockedValueBox(true)
         let transport = ObservedTransport(inner: InMemoryTransport(server: world.network)) { _ in
         } received: { event, receive in
-            if case .closed = event, isKept.withLockedValue({ $0 }) { closes.append { receive(event) } }
+            if case .closed(let closure) = event, isKept.withLockedValue({ $0 }) {
+                closes.append { receive(.closed(closure)) }
+            }
             receive(event)
         }
         let pusher = world.makeClient(transport: transport)

@@ -64,7 +64,7 @@ final class InMemoryConnection: TransportConnection {
     func received(_ event: InMemoryLink.Event) {
         switch event {
         case .opened: deliver(.opened)
-        case .text(let text): deliver(.text(ByteBuffer(string: text)))
+        case .text(let text): deliver(.text(ByteBuffer(string: text).readableBytesUInt8Span))
         case .binary(let bytes): deliver(.binary(ByteBuffer(bytes: bytes)))
         case .ping(let payload):
             current?.sendPong(payload)

@@ -32,7 +32,7 @@ extension CoreClient {
         var handedOver = machine
         var otherEffects: [Effect] = []
         handedOver.activity(on: id, now: now, into: &otherEffects)
-        handedOver.delivered(eventCount: 1)
+        handedOver.countDelivered()
         #expect(effects == otherEffects + [.deliver(recipient, envelope)])
         #expect(received == handedOver)
     }

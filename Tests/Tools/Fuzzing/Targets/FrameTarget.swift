@@ -14,22 +14,35 @@ enum FrameTarget {
         let stream = reader.remaining()
         let expected = PlainFrameReader.read(stream, maximumMessageSize: limit)
         for pieces in [stream.pieces(lengths), [stream], stream.map { [$0] }] {
-            check(pieces, limit, expected)
+            check(pieces, limit, expected, textsInPlace: false)
+            check(pieces, limit, expected, textsInPlace: true)
         }
     }
 
-    private static func check(_ pieces: [[UInt8]], _ limit: Int, _ expected: PlainFrameReader.Result) {
+    private static func check(
+        _ pieces: [[UInt8]],
+        _ limit: Int,
+        _ expected: PlainFrameReader.Result,
+        textsInPlace: Bool
+    ) {
         var reader = WebSocketFrameReader(maximumMessageSize: limit)
         var outputs: [WebSocketFrameReader.Output] = []
         var violation: WebSocketViolation?
         reading: for piece in pieces {
             reader.append(ByteBuffer(bytes: piece))
             do {
-                while let output = try reader.next() {
+                repeat {
+                    if textsInPlace {
+                        reader.readTexts { text in
+                            outputs.append(.text(text.withUnsafeBytes { ByteBuffer(bytes: $0) }))
+                            return true
+                        }
+                    }
+                    guard let output = try reader.next() else { break }
                     outputs.append(output)
                     // Nothing follows a close frame.
                     if case .close = output { break reading }
-                }
+                } while true
             } catch {
                 violation = error
                 break

@@ -295,7 +295,7 @@ final class SimulatedConnection: TransportConnection {
         switch output {
         case .text(let text):
             network.observer.willReceive(text, on: self)
-            receive(.text(text))
+            receive(.text(text.readableBytesUInt8Span))
         case .binary(let bytes): receive(.binary(bytes))
         case .fragment, .pong: receive(.activity)
         case .ping(let payload):

@@ -1,0 +1,14 @@
+import Atomics
+
+/// Counts everything that may change where an event goes: transitions of the machine, and listeners that are added or
+/// removed.
+///
+/// Whoever makes a change raises the count after the change and before returning. What was looked up when the count was the
+/// same still holds.
+final class ChangeCount: Sendable {
+    private let count = ManagedAtomic(0)
+
+    var value: Int { count.load(ordering: .acquiring) }
+
+    func raise() { count.wrappingIncrement(ordering: .releasing) }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import PusherProtocol
+
+/// Where the events of one name on one channel go.
+final class Route {
+    let eventName: String
+    let channelName: String?
+    var audience: Audience
+    private let eventBytes: [UInt8]
+    private let channelBytes: [UInt8]
+
+    init(eventName: String, channelName: String?, _ audience: Audience) {
+        self.eventName = eventName
+        self.channelName = channelName
+        self.audience = audience
+        eventBytes = Array(eventName.utf8)
+        channelBytes = Array((channelName ?? "").utf8)
+    }
+
+    @inline(__always)
+    fileprivate func leads(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
+        bytes.withUnsafeBytes { bytes in
+            Self.areEqual(bytes, message.event, eventBytes) && Self.areEqual(bytes, message.channel, channelBytes)
+        }
+    }
+
+    @inline(__always)
+    private static func areEqual(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, _ name: [UInt8]) -> Bool {
+        guard range.count == name.count else { return false }
+        return name.withUnsafeBytes { name in
+            guard let name = name.baseAddress, let bytes = bytes.baseAddress else { return true }
+            return memcmp(name, bytes + range.lowerBound, range.count) == 0
+        }
+    }
+}
+
+/// The routes of the events that came before. With them, the bytes of a message lead to its listeners without a look at the
+/// machine. Only the event loop touches it.
+final class RouteTable {
+    /// A server can fill the table with names. It is emptied when it is full.
+    static let limit = 16_384
+
+    private var routes: [Int: Route] = [:]
+    private var last: Route?
+
+    var count: Int { routes.count }
+
+    func route(for message: PlainMessage, of bytes: Span<UInt8>) -> Route? {
+        if let last, last.leads(message, of: bytes) { return last }
+        guard let route = routes[Self.hash(message, of: bytes)], route.leads(message, of: bytes) else { return nil }
+        last = route
+        return route
+    }
+
+    func add(_ route: Route, for message: PlainMessage, of bytes: Span<UInt8>) {
+        if routes.count >= Self.limit { removeAll() }
+        routes[Self.hash(message, of: bytes)] = route
+        last = route
+    }
+
+    func removeAll() {
+        routes = [:]
+        last = nil
+    }
+
+    /// Names with equal hashes take each other's place.
+    private static func hash(_ message: PlainMessage, of bytes: Span<UInt8>) -> Int {
+        var hasher = Hasher()
+        bytes.withUnsafeBytes { bytes in
+            hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: bytes[message.event]))
+            hasher.combine(bytes: UnsafeRawBufferPointer(rebasing: bytes[message.channel]))
+        }
+        return hasher.finalize()
+    }
+}
