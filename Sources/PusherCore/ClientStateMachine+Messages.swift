@@ -130,8 +130,8 @@ extension ClientStateMachine {
             statistics.events.undecryptable += 1
             return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))
         }
-        let limit = configuration.heldEncryptedEvents
-        decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, now: now) }
+        let (limit, size) = (configuration.heldEncryptedEvents, configuration.heldEncryptedSize)
+        decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, size: size, now: now) }
     }
 
     private mutating func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {

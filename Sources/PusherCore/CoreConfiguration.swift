@@ -22,6 +22,8 @@ package struct CoreConfiguration: Hashable, Sendable {
     package var members = PresenceRoster.Limit()
     /// How many events of an encrypted channel may wait for its key.
     package var heldEncryptedEvents = 1_000
+    /// How many bytes these may have.
+    package var heldEncryptedSize = 8 * 1_024 * 1_024
     /// How many client events of a channel may wait to be sent.
     package var queuedClientEvents = 100
     /// The most client events that go out in a second; nil for no bound.

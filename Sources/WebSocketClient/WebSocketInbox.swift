@@ -99,7 +99,6 @@ final class WebSocketInbox: Sendable {
     func close(code: WebSocketCloseCode, reason: String) {
         state.withLockedValue { $0.isClosing = true }
         buffer.pauses(nil)
-        connection.setReading(true)
         connection.close(code: code, reason: reason)
     }
 

@@ -48,7 +48,7 @@ public class PusherChannel: @unchecked Sendable {
         self.name = name
         self.id = id
         self.engine = engine
-        self.listeners = listeners ?? ListenerRegistry(engine.limits, engine.changes)
+        self.listeners = listeners ?? engine.makeListenerRegistry()
         self.fault = fault
         observers = NIOLockedValueBox(Observers(onSubscriptionCountChanged: onSubscriptionCountChanged))
     }
@@ -202,7 +202,7 @@ public class PusherChannel: @unchecked Sendable {
     ) -> EventSequence<Element> {
         let broadcast = observers.withLockedValue { observers in
             if let broadcast = observers[keyPath: path] { return broadcast }
-            let broadcast = Broadcast<Element>(limit: engine.limits.sequenceBuffer)
+            let broadcast = Broadcast<Element> { [budget = engine.sequenceBudget] in EventBuffer(budget) }
             if observers.isFinished { broadcast.finish() } else { observers[keyPath: path] = broadcast }
             return broadcast
         }

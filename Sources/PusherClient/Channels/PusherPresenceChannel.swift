@@ -26,7 +26,7 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
         fault: SubscriptionError? = nil
     ) {
-        membershipChanges = Broadcast(limit: engine.limits.sequenceBuffer)
+        membershipChanges = Broadcast { [budget = engine.sequenceBudget] in EventBuffer(budget) { $0.size } }
         closures = NIOLockedValueBox(
             MemberClosures(onMemberAdded: onMemberAdded, onMemberRemoved: onMemberRemoved)
         )
@@ -111,4 +111,12 @@ public enum MembershipChange: Hashable, Sendable {
     case added(PusherPresenceChannelMember)
     /// Somebody left.
     case removed(PusherPresenceChannelMember)
+
+    /// What it takes, in bytes, if a member takes as much as most do.
+    fileprivate var size: Int {
+        switch self {
+        case .replaced(let members, let added, let removed): 256 * (1 + members.count + added.count + removed.count)
+        case .added, .removed: 256
+        }
+    }
 }

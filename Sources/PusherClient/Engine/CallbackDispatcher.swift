@@ -1,3 +1,4 @@
+import Atomics
 import Dispatch
 import Logging
 import NIOConcurrencyHelpers
@@ -24,8 +25,16 @@ final class CallbackDispatcher: Sendable {
     /// False where nobody would have been called.
     private func isMissed(_ job: Job) -> Bool {
         switch job {
-        case .event(_, let audience): audience.renewed().hasBinding(by: self)
+        case .event(_, let audience): audience.renewed().hasCallbacks(by: self)
         case .call: true
+        }
+    }
+
+    /// What a job takes, in bytes.
+    private static func size(of job: Job) -> Int {
+        switch job {
+        case .event(let event, _): event.size
+        case .call: 256
         }
     }
 
@@ -62,6 +71,7 @@ final class CallbackDispatcher: Sendable {
 
     fileprivate struct State {
         fileprivate var events = Self.empty
+        fileprivate var level: BufferLevel
         fileprivate var outcomes = Self.empty
         fileprivate var states = Self.empty
         // Shared by all, until they have a job: most clients never have one in most of theirs.
@@ -83,33 +93,36 @@ final class CallbackDispatcher: Sendable {
 
     /// Nil where callbacks run in place.
     private let queue: DispatchQueue?
-    private let limit: Int
+    private let budget: BufferBudget
     private let eventLoop: any EventLoop
     private let logger: Logger
-    private let state = NIOLockedValueBox(State())
+    private let state: NIOLockedValueBox<State>
+    /// How many callbacks have run.
+    private let runCount = ManagedAtomic(0)
     /// What goes to the queue with the next ``submit(for:)``: one step over for all that one read brings.
     private let collected: NIOLoopBoundBox<[Job]>
     /// Whether a callback ever had to wait for the queue.
     private let isUsed: NIOLoopBoundBox<Bool>
 
-    init(queue: PusherClientOptions.CallbackQueue, limit: Int, eventLoop: any EventLoop, logger: Logger) {
+    init(queue: PusherClientOptions.CallbackQueue, _ budget: BufferBudget, eventLoop: any EventLoop, logger: Logger) {
         self.queue =
             switch queue {
             case .eventLoop: nil
             case .main: .main
             case .queue(let queue): queue
             }
-        self.limit = max(limit, 1)
+        self.budget = budget
+        state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: true)))
         self.eventLoop = eventLoop
         self.logger = logger
         isUsed = .makeBoxSendingValue(false, eventLoop: eventLoop)
         collected = .makeBoxSendingValue([], eventLoop: eventLoop)
     }
 
-    /// Adds a job that the caller follows by ``submit(for:)``. Called on the event loop.
-    func collect(_ job: Job) {
+    /// Adds an event. The caller calls ``submit(for:)`` when it has added all. Called on the event loop.
+    func collect(_ event: PusherEvent, _ audience: Audience) {
         isUsed.value = true
-        collected.value.append(job)
+        collected.value.append(.event(event, audience))
     }
 
     /// Hands over what was collected. Called on the event loop.
@@ -135,16 +148,22 @@ final class CallbackDispatcher: Sendable {
         isUsed.value = true
         // What is dropped is released outside the lock.
         var dropped: [Job] = []
-        let (mustSchedule, mustWatch) = state.withLockedValue { state in
+        let (mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in
             for job in jobs {
-                if let oldest = state.append(job, keep: retention, limit: limit) { dropped.append(oldest) }
+                if let oldest = state.append(job, keep: retention, limit: budget.count) { dropped.append(oldest) }
             }
+            dropped += state.dropEvents()
             defer { state.isScheduled = true }
-            return (!state.isScheduled, !state.hasRun && state.watchdog == nil)
+            return (!state.isScheduled, !state.hasRun && state.watchdog == nil, state.level.isAwaited)
         }
         if mustWatch { watch() }
-        for job in dropped where isMissed(job) { noteDrop(for: engine) }
+        noteDrop(of: dropped, for: engine)
         if mustSchedule { queue.async { self.drain(queue, for: engine) } }
+        if mustAwait { engine.awaitListener(self) }
+    }
+
+    private func noteDrop(of jobs: [Job], for engine: ClientEngine) {
+        for job in jobs where isMissed(job) { noteDrop(for: engine) }
     }
 
     private func noteDrop(for engine: ClientEngine) {
@@ -170,8 +189,12 @@ final class CallbackDispatcher: Sendable {
         watchdog?.cancel()
         var left = count
         while left > 0 {
-            let jobs = state.withLockedValue { state in (0..<min(left, Self.chunk)).compactMap { _ in state.next() } }
-            for job in jobs { run(job) }
+            let (jobs, hasCaughtUp) = state.withLockedValue { $0.take(min(left, Self.chunk)) }
+            if hasCaughtUp { budget.total.tellCaughtUp() }
+            for job in jobs {
+                run(job)
+                runCount.wrappingIncrement(ordering: .relaxed)
+            }
             left = jobs.isEmpty ? 0 : left - jobs.count
         }
         let (mustGoOn, dropped) = state.withLockedValue { state in
@@ -215,6 +238,22 @@ final class CallbackDispatcher: Sendable {
     }
 }
 
+extension CallbackDispatcher: AwaitedListener {
+    var isAwaited: Bool { state.withLockedValue { $0.level.isAwaited } }
+
+    var progress: Int { runCount.load(ordering: .relaxed) }
+
+    func stopWaiting(isStalled: Bool, for engine: ClientEngine) {
+        let dropped = state.withLockedValue { state in
+            state.level.stopWaiting()
+            let dropped = state.dropEvents()
+            if !isStalled { state.level.reopen() }
+            return dropped
+        }
+        noteDrop(of: dropped, for: engine)
+    }
+}
+
 extension CallbackDispatcher.State {
     /// The job that had to go for it, if one had.
     fileprivate mutating func append(
@@ -225,7 +264,10 @@ extension CallbackDispatcher.State {
         serial += 1
         let pending = CallbackDispatcher.Pending(serial: serial, job: job)
         switch retention {
-        case .newest: return Self.append(pending, to: &events, limit: limit)
+        case .newest:
+            events.append(pending)
+            _ = level.add(CallbackDispatcher.size(of: job))
+            return nil
         case .outcomes: return Self.append(pending, to: &outcomes, limit: limit)
         case .states: return Self.append(pending, to: &states, limit: limit)
         }
@@ -243,10 +285,31 @@ extension CallbackDispatcher.State {
 
     fileprivate var count: Int { events.count + outcomes.count + states.count }
 
+    /// Takes out the events that have to go.
+    fileprivate mutating func dropEvents() -> [CallbackDispatcher.Job] {
+        var dropped: [CallbackDispatcher.Job] = []
+        while level.mustDrop, let oldest = events.popFirst()?.job {
+            level.drop(CallbackDispatcher.size(of: oldest))
+            dropped.append(oldest)
+        }
+        return dropped
+    }
+
+    /// Takes out the oldest, up to this number.
+    fileprivate mutating func take(_ count: Int) -> (jobs: [CallbackDispatcher.Job], hasCaughtUp: Bool) {
+        var (jobs, hasCaughtUp) = ([CallbackDispatcher.Job](), false)
+        while jobs.count < count, let job = next(&hasCaughtUp) { jobs.append(job) }
+        return (jobs, hasCaughtUp)
+    }
+
     /// The oldest of the first ones.
-    fileprivate mutating func next() -> CallbackDispatcher.Job? {
+    private mutating func next(_ hasCaughtUp: inout Bool) -> CallbackDispatcher.Job? {
         let (event, outcome, change) = (serial(events), serial(outcomes), serial(states))
-        if event < outcome, event < change { return events.popFirst()?.job }
+        if event < outcome, event < change {
+            guard let job = events.popFirst()?.job else { return nil }
+            if level.take(CallbackDispatcher.size(of: job)) { hasCaughtUp = true }
+            return job
+        }
         return outcome < change ? outcomes.popFirst()?.job : states.popFirst()?.job
     }
 

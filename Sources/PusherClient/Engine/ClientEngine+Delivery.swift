@@ -32,39 +32,52 @@ extension ClientEngine {
     /// - Returns: Whether somebody was there for it.
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
-        let overflow = audience.add(event, waking: wakeLater)
-        for dispatcher in dispatchers {
-            if dispatcher.runsInPlace {
-                audience.call(event, by: dispatcher)
-            } else if audience.hasBinding(by: dispatcher) || dispatcher.isBusy
-                // While callbacks run or wait, somebody may be about to bind. If they are done, what they bound is found.
-                || audience.renewed().hasBinding(by: dispatcher)
-            {
-                dispatcher.collect(.event(event, audience))
+        if !audience.sequences.isEmpty { add(event, to: audience.sequences) }
+        for callbacks in audience.callbacks {
+            if callbacks.dispatcher.runsInPlace {
+                audience.call(callbacks, event)
+            } else {
+                callbacks.dispatcher.collect(event, audience)
             }
         }
-        if overflow.dropped > 0 { count(overflow, on: event.channelName) }
+        for queue in queues where !audience.hasCallbacks(by: queue) {
+            // While callbacks run or wait, somebody may be about to bind. If they are done, what they bound is found.
+            if queue.isBusy || !audience.isCurrent && audience.renewed().hasCallbacks(by: queue) {
+                queue.collect(event, audience)
+            }
+        }
         return !audience.isEmpty
+    }
+
+    private func add(_ event: PusherEvent, to sequences: [EventBuffer<PusherEvent>]) {
+        var drop = Drop()
+        for buffer in sequences {
+            let addition = buffer.append(event)
+            drop.add(addition.drop)
+            if addition.mustWake { loopState.value.sequencesToWake.append(buffer) }
+            if addition.mustAwait { awaitListener(buffer) }
+        }
+        count(drop, on: event.channelName)
     }
 
     /// Hands an element to sequences, and reports those that begin to drop because of it.
     func broadcast<Element>(_ element: Element, to broadcast: Broadcast<Element>, channel: String? = nil) {
-        let overflow = broadcast.send(element)
-        if overflow.dropped > 0 { count(overflow, on: channel) }
+        count(broadcast.send(element), on: channel)
     }
 
     /// Hands an error to the sequences of errors. To those that drop errors another one is of no use.
     func publish(_ error: PusherClientError) {
-        let overflow = errors.send(error)
-        loopState.value.counts.sequenceOverflows += overflow.dropped
-        if overflow.began > 0 { tell(self.error(overflow.began, on: nil)) }
+        let drop = errors.send(error)
+        loopState.value.counts.sequenceOverflows += drop.count
+        if drop.began > 0 { tell(self.error(drop.began, on: nil)) }
     }
 
-    /// Reports the sequences that begin to drop.
-    private func count(_ overflow: SequenceOverflow, on channel: String?) {
-        loopState.value.counts.sequenceOverflows += overflow.dropped
-        guard overflow.began > 0 else { return }
-        let error = error(overflow.began, on: channel)
+    /// Counts what sequences drop, and reports those that begin to.
+    func count(_ drop: Drop, on channel: String? = nil) {
+        guard drop.count > 0 else { return }
+        loopState.value.counts.sequenceOverflows += drop.count
+        guard drop.began > 0 else { return }
+        let error = error(drop.began, on: channel)
         tell(error)
         publish(error)
     }
@@ -82,6 +95,7 @@ extension ClientEngine {
             self.tell(error, keep: .outcomes)
             self.publish(error)
             self.endDelivery()
+            self.publishCounts()
         }
     }
 
@@ -95,8 +109,8 @@ extension ClientEngine {
         PusherClientError(
             .eventsDropped,
             """
-            \(sequences) sequences keep only the newest \(limits.sequenceBuffer) elements: they are read more slowly \
-            than elements come
+            \(sequences) sequences keep only the newest \(limits.sequenceBuffer) elements or \
+            \(limits.listenerBufferSize) bytes: they are read more slowly than elements come
             """,
             channelName: channel
         )
@@ -107,11 +121,8 @@ extension ClientEngine {
         eventLoop.execute {
             self.deliver(event, to: self.audience(of: event, first, second))
             self.endDelivery()
+            self.publishCounts()
         }
-    }
-
-    private func wakeLater(_ sequence: EventBuffer<PusherEvent>) {
-        loopState.value.sequencesToWake.append(sequence)
     }
 
     /// Lets the consumers of sequences and the queues of callbacks go on. Called after all that comes together was

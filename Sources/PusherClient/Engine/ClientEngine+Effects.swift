@@ -13,7 +13,10 @@ extension ClientEngine {
         case .sendClientEvent(let id, let item): writeClientEvent(item, on: id)
         case .sendMessage(let id, let envelope): writeMessage(envelope, on: id)
         case .close(let id, let code): loopState.value.connections[id]?.close(code: code, reason: "")
-        case .abort(let id): loopState.value.connections.removeValue(forKey: id)?.abort()
+        case .abort(let id):
+            let connection = loopState.value.connections[id]
+            connectionEnded(id)
+            connection?.abort()
 
         case .schedule(let id, let delay):
             loopState.value.timers.schedule(id, after: delay, on: eventLoop) { self.timerFired(id) }

@@ -41,13 +41,6 @@ extension ClientEngine {
         return Audience(eventName, everyEvent, channel?.listeners, changes, count: count)
     }
 
-    /// Counts an event that does not go through the machine.
-    func count(event size: Int) {
-        loopState.value.counts.messagesReceived += 1
-        loopState.value.counts.bytesReceived += size
-        loopState.value.counts.eventsDelivered += 1
-    }
-
     // MARK: The careful way
 
     /// Has the machine look at the messages of one read, and carries out what that leads to.

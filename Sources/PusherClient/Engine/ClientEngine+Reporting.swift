@@ -156,10 +156,7 @@ extension ClientEngine {
     var statistics: PusherStatistics {
         let now = now()
         // A callback on the event loop asks in the middle of a read.
-        if eventLoop.inEventLoop {
-            let counts = takeCounts()
-            update { $0.counts.add(counts) }
-        }
+        if eventLoop.inEventLoop { publishCounts() }
         let droppedCallbacks = dispatchers.reduce(0) { $0 + $1.droppedCount }
         var statistics = read { state in
             var statistics = state.machine.statistics(now: now)
@@ -170,10 +167,17 @@ extension ClientEngine {
         return statistics
     }
 
+    /// Makes what the event loop has counted visible in ``statistics``.
+    func publishCounts() {
+        let counts = takeCounts()
+        update { $0.counts.add(counts) }
+    }
+
     /// What the event loop has counted, for whoever holds the lock next.
     func takeCounts() -> DeliveryCounts {
         var counts = DeliveryCounts()
         swap(&counts, &loopState.value.counts)
+        if let claimant = loopState.value.claimant { counts.add(claimant.takeCounts()) }
         return counts
     }
 }

@@ -31,6 +31,9 @@ package final class ClientEngine: Sendable {
         /// The connections that were written to since the last flush.
         var unflushed: Set<AttemptID> = []
         let routes = RouteTable()
+        /// The reception that has the claim.
+        var claimant: Reception?
+        var awaited = AwaitedListeners()
         /// The sequences that have new events, and consumers that wait for them.
         var sequencesToWake: [EventBuffer<PusherEvent>] = []
         var authorizations = AuthorizationTasks()
@@ -106,6 +109,10 @@ package final class ClientEngine: Sendable {
     let mainDispatcher: CallbackDispatcher
     /// Both, or the one that is both.
     let dispatchers: [CallbackDispatcher]
+    /// Those that do not run callbacks in place.
+    let queues: [CallbackDispatcher]
+    private let buffers: TotalBudget
+    let sequenceBudget: BufferBudget
     /// Raised by every transition, and whenever a listener is added or removed.
     let changes = ChangeCount()
     let everyEvent: ListenerRegistry
@@ -119,7 +126,14 @@ package final class ClientEngine: Sendable {
     let loopState: NIOLoopBoundBox<LoopState>
 
     init(endpoint: Endpoint, options: PusherClientOptions, environment: Environment) {
-        errors = Broadcast(limit: options.limits.sequenceBuffer)
+        let buffers = TotalBudget(size: options.limits.totalBufferSize)
+        self.buffers = buffers
+        func makeBudget(_ count: Int) -> BufferBudget {
+            BufferBudget(count: count, size: options.limits.listenerBufferSize, of: buffers)
+        }
+        let budget = makeBudget(options.limits.sequenceBuffer)
+        sequenceBudget = budget
+        errors = Broadcast { EventBuffer(budget) }
         logger = options.logger
         eventLoop = environment.eventLoop
         transport = environment.transport
@@ -130,14 +144,14 @@ package final class ClientEngine: Sendable {
         origin = environment.now()
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
-        everyEvent = ListenerRegistry(options.limits, changes)
-        userEvents = ListenerRegistry(options.limits, changes)
-        watchlistEvents = Broadcast(limit: options.limits.sequenceBuffer)
-        statuses = Broadcast(limit: options.limits.sequenceBuffer, initial: .initialized)
+        everyEvent = ListenerRegistry(limit: options.limits.bindings, budget, changes)
+        userEvents = ListenerRegistry(limit: options.limits.bindings, budget, changes)
+        watchlistEvents = Broadcast { EventBuffer(budget) }
+        statuses = Broadcast(initial: .initialized) { EventBuffer(budget) }
         func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {
             CallbackDispatcher(
                 queue: queue,
-                limit: options.limits.pendingCallbacks,
+                makeBudget(options.limits.pendingCallbacks),
                 eventLoop: environment.eventLoop,
                 logger: options.logger
             )
@@ -149,9 +163,16 @@ package final class ClientEngine: Sendable {
             mainDispatcher = makeDispatcher(.main)
         }
         dispatchers = mainDispatcher === dispatcher ? [dispatcher] : [dispatcher, mainDispatcher]
+        queues = dispatchers.filter { !$0.runsInPlace }
         let configuration = CoreConfiguration(endpoint, options: options)
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
+        let eventLoop = environment.eventLoop
+        buffers.onCaughtUp { [weak self] in eventLoop.execute { self?.listenerCaughtUp() } }
+    }
+
+    func makeListenerRegistry() -> ListenerRegistry {
+        ListenerRegistry(limit: limits.bindings, sequenceBudget, changes)
     }
 
     // MARK: Time

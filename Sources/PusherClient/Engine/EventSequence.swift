@@ -3,9 +3,9 @@ import NIOCore
 
 /// The elements that happen from the moment the sequence is made: none is missed between making and iterating it.
 ///
-/// It keeps the newest ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements for a consumer that is
-/// slower than they come, and counts what it had to drop. What comes in one read of the socket, which may be hundreds of
-/// events, comes faster than any consumer. It ends when its source does: the channel is unsubscribed, or
+/// It keeps up to ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements. If events come faster than the consumer
+/// takes them, the client stops reading from the socket for a while. For a consumer that does not move, the newest elements
+/// are kept, and the others are counted in ``droppedCount``. The sequence ends when its source does: the channel is unsubscribed, or
 /// the client is released; and, for the task that iterates, when that task is cancelled. Each element goes to one
 /// iterator: make a sequence for each consumer. Dropping the sequence, with its iterators, ends its upkeep.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
@@ -51,42 +51,63 @@ final class Registration: Sendable {
     deinit { onRelease() }
 }
 
-/// What has happened and was not taken yet, up to a limit.
+/// What has happened and was not taken yet, as much as the budget allows.
 final class EventBuffer<Element: Sendable>: Sendable {
     /// What adding an element did.
-    enum Addition {
-        case kept
-        /// The oldest element went for it, and it is the first to go since the buffer was last empty.
-        case beganDropping
-        case dropped
+    struct Addition {
+        /// Somebody waits for an element, and the caller has to call ``EventBuffer/wake()``.
+        var mustWake = false
+        /// The client has to wait for the consumer from now on.
+        var mustAwait = false
+        var drop = Drop()
     }
 
     private struct State {
-        var elements = CircularBuffer<Element>()
+        var elements = CircularBuffer<Element>(initialCapacity: 1)
+        var level: BufferLevel
         var waiting: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
         var serial: UInt64 = 0
+        /// How many elements were taken.
+        var takenCount = 0
         var droppedCount = 0
         var isDropping = false
         var isFinished = false
         /// True where somebody waits, and somebody else is going to call ``EventBuffer/wake()``.
         var isToBeWoken = false
 
-        mutating func takeFirst() -> Element? {
-            guard let element = elements.popFirst() else { return nil }
-            if elements.isEmpty { isDropping = false }
-            return element
-        }
-
-        mutating func takeFirstForWaiting() -> (element: Element, to: CheckedContinuation<Element?, Never>)? {
-            guard !waiting.isEmpty, let element = takeFirst() else { return nil }
-            return (element, waiting.removeFirst().continuation)
+        /// Takes out the elements that have to go.
+        mutating func drop(_ size: (Element) -> Int) -> (elements: [Element], drop: Drop) {
+            var dropped: [Element] = []
+            while level.mustDrop, let oldest = elements.popFirst() {
+                level.drop(size(oldest))
+                dropped.append(oldest)
+            }
+            guard !dropped.isEmpty else { return ([], Drop()) }
+            defer { isDropping = true }
+            droppedCount += dropped.count
+            return (dropped, Drop(count: dropped.count, began: isDropping ? 0 : 1))
         }
     }
 
-    private let limit: Int
-    private let state = NIOLockedValueBox(State())
+    private let budget: BufferBudget
+    /// In bytes.
+    private let size: @Sendable (Element) -> Int
+    private let state: NIOLockedValueBox<State>
 
-    init(limit: Int) { self.limit = Swift.max(limit, 1) }
+    /// - Parameters:
+    ///   - canBeAwaited: Whether the client stops reading for a consumer that is slow. If not, the oldest elements go.
+    ///   - size: What an element takes, in bytes.
+    init(
+        _ budget: BufferBudget,
+        canBeAwaited: Bool = false,
+        size: @escaping @Sendable (Element) -> Int = { _ in 256 }
+    ) {
+        self.budget = budget
+        self.size = size
+        state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: canBeAwaited)))
+    }
+
+    deinit { _ = state.withLockedValue { $0.level.clear() } }
 
     var droppedCount: Int { state.withLockedValue { $0.droppedCount } }
     /// How many calls of ``next()`` wait for an element.
@@ -94,47 +115,55 @@ final class EventBuffer<Element: Sendable>: Sendable {
 
     /// Adds an element, and gives it to whoever waits for one.
     @discardableResult
-    func add(_ element: Element) -> Addition {
-        let (addition, mustWake) = append(element)
-        if mustWake { wake() }
-        return addition
+    func add(_ element: Element) -> Drop {
+        let addition = append(element)
+        if addition.mustWake { wake() }
+        return addition.drop
     }
 
     /// Adds an element. Where somebody waits for one, and nobody is to wake them yet, the caller has to call ``wake()``,
     /// once for all that it adds: a consumer that is woken by the first of many elements would compete for them with
     /// the one that brings them.
-    func append(_ element: Element) -> (Addition, mustWake: Bool) {
-        // An element can own anything; it must not be released while the lock is held.
-        var evicted: Element?
-        var handedOver: (element: Element, to: CheckedContinuation<Element?, Never>)?
-        let result: (Addition, Bool) = state.withLockedValue { state in
-            guard !state.isFinished else { return (.kept, false) }
-            var addition = Addition.kept
-            if state.elements.count >= limit {
-                handedOver = state.takeFirstForWaiting()
-                if handedOver == nil {
-                    evicted = state.elements.popFirst()
-                    state.droppedCount += 1
-                    addition = state.isDropping ? .dropped : .beganDropping
-                    state.isDropping = true
-                }
-            }
+    func append(_ element: Element) -> Addition {
+        let (addition, dropped): (Addition, [Element]) = state.withLockedValue { state in
+            guard !state.isFinished else { return (Addition(), []) }
+            var addition = Addition()
             state.elements.append(element)
-            guard !state.waiting.isEmpty, !state.isToBeWoken else { return (addition, false) }
-            state.isToBeWoken = true
-            return (addition, true)
+            addition.mustAwait = state.level.add(size(element))
+            if !state.waiting.isEmpty, !state.isToBeWoken {
+                state.isToBeWoken = true
+                addition.mustWake = true
+            }
+            let dropped = state.drop(size)
+            addition.drop = dropped.drop
+            return (addition, dropped.elements)
         }
-        if let (element, continuation) = handedOver { continuation.resume(returning: element) }
-        _ = evicted
-        return result
+        // An element can own anything; it must not be released while the lock is held.
+        withExtendedLifetime(dropped) {}
+        return addition
     }
 
     /// Gives what was added to those who wait for it.
     func wake() {
         state.withLockedValue { $0.isToBeWoken = false }
-        while let (element, continuation) = state.withLockedValue({ $0.takeFirstForWaiting() }) {
-            continuation.resume(returning: element)
+        while let (element, continuation) = takeForWaiting() { continuation.resume(returning: element) }
+    }
+
+    private func takeForWaiting() -> (Element, CheckedContinuation<Element?, Never>)? {
+        let taken = state.withLockedValue { state -> (Element, CheckedContinuation<Element?, Never>, Bool)? in
+            guard !state.waiting.isEmpty, let (element, hasCaughtUp) = takeFirst(&state) else { return nil }
+            return (element, state.waiting.removeFirst().continuation, hasCaughtUp)
         }
+        guard let (element, continuation, hasCaughtUp) = taken else { return nil }
+        if hasCaughtUp { budget.total.tellCaughtUp() }
+        return (element, continuation)
+    }
+
+    private func takeFirst(_ state: inout State) -> (Element, hasCaughtUp: Bool)? {
+        guard let element = state.elements.popFirst() else { return nil }
+        if state.elements.isEmpty { state.isDropping = false }
+        state.takenCount += 1
+        return (element, state.level.take(size(element)))
     }
 
     /// No element will come any more; those that are kept can still be taken.
@@ -151,11 +180,13 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// Nobody is left who could take an element.
     func discard() {
         // Released outside the lock: an element can own anything.
-        _ = state.withLockedValue { state in
+        var elements = CircularBuffer<Element>(initialCapacity: 1)
+        let wasAwaited = state.withLockedValue { state in
             state.isFinished = true
-            defer { state.elements = CircularBuffer(initialCapacity: 1) }
-            return state.elements
+            swap(&elements, &state.elements)
+            return state.level.clear()
         }
+        if wasAwaited { budget.total.tellCaughtUp() }
     }
 
     // Called from other modules, which cannot make a copy of it for their element. Without one, the type of every
@@ -163,21 +194,25 @@ final class EventBuffer<Element: Sendable>: Sendable {
     @specialized(where Element == PusherEvent)
     func next() async -> Element? {
         if Task.isCancelled { return nil }
-        let (element, id) = state.withLockedValue { state in
+        let (taken, id) = state.withLockedValue { state in
             state.serial += 1
-            return (state.takeFirst(), state.serial)
+            return (takeFirst(&state), state.serial)
         }
-        if let element { return element }
+        if let (element, hasCaughtUp) = taken {
+            if hasCaughtUp { budget.total.tellCaughtUp() }
+            return element
+        }
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
-                let result: Element?? = state.withLockedValue { state in
+                let (result, hasCaughtUp): (Element??, Bool) = state.withLockedValue { state in
                     // Looked at under the lock: a cancellation after this finds the continuation.
-                    if Task.isCancelled { return .some(nil) }
-                    if let element = state.takeFirst() { return element }
-                    if state.isFinished { return .some(nil) }
+                    if Task.isCancelled { return (.some(nil), false) }
+                    if let (element, hasCaughtUp) = takeFirst(&state) { return (element, hasCaughtUp) }
+                    if state.isFinished { return (.some(nil), false) }
                     state.waiting.append((id, continuation))
-                    return .none
+                    return (.none, false)
                 }
+                if hasCaughtUp { budget.total.tellCaughtUp() }
                 if let result { continuation.resume(returning: result) }
             }
         } onCancel: {
@@ -189,25 +224,29 @@ final class EventBuffer<Element: Sendable>: Sendable {
     }
 }
 
-/// Sequences that had no room for an element.
-struct SequenceOverflow {
-    /// How many dropped one.
-    var dropped = 0
-    /// For how many of those it was the first.
+extension EventBuffer: AwaitedListener {
+    var isAwaited: Bool { state.withLockedValue { $0.level.isAwaited } }
+
+    var progress: Int { state.withLockedValue { $0.takenCount } }
+
+    func stopWaiting(isStalled: Bool, for engine: ClientEngine) {
+        let dropped = state.withLockedValue { state in
+            state.level.stopWaiting()
+            defer { if !isStalled { state.level.reopen() } }
+            return state.drop(size)
+        }
+        engine.count(dropped.drop)
+    }
+}
+
+/// Elements that sequences had no room for.
+struct Drop {
+    var count = 0
+    /// For how many sequences it was the first since they were empty.
     var began = 0
 
-    mutating func add<Element>(_ addition: EventBuffer<Element>.Addition) {
-        switch addition {
-        case .kept: break
-        case .beganDropping:
-            dropped += 1
-            began += 1
-        case .dropped: dropped += 1
-        }
-    }
-
-    mutating func add(_ other: SequenceOverflow) {
-        dropped += other.dropped
+    mutating func add(_ other: Drop) {
+        count += other.count
         began += other.began
     }
 }
@@ -222,20 +261,22 @@ final class Broadcast<Element: Sendable>: Sendable {
         var isFinished = false
     }
 
-    private let limit: Int
+    private let makeBuffer: @Sendable () -> EventBuffer<Element>
     private let state: NIOLockedValueBox<State>
     private let replaysLatest: Bool
 
-    /// - Parameter initial: What a sequence begins with, until there is something later; nil for sequences that begin
-    ///   with what comes next.
-    init(limit: Int, initial: Element? = nil) {
-        self.limit = limit
+    /// - Parameters:
+    ///   - initial: What a sequence begins with, until there is something later; nil for sequences that begin with what
+    ///     comes next.
+    ///   - makeBuffer: Makes the buffer of a sequence.
+    init(initial: Element? = nil, _ makeBuffer: @escaping @Sendable () -> EventBuffer<Element>) {
+        self.makeBuffer = makeBuffer
         self.state = NIOLockedValueBox(State(replayed: initial.map { [$0] } ?? []))
         self.replaysLatest = initial != nil
     }
 
     func makeSequence() -> EventSequence<Element> {
-        let buffer = EventBuffer<Element>(limit: limit)
+        let buffer = makeBuffer()
         let isFinished = state.withLockedValue { state in
             for element in state.replayed { buffer.add(element) }
             if !state.isFinished { state.buffers.append(buffer) }
@@ -255,16 +296,16 @@ final class Broadcast<Element: Sendable>: Sendable {
     }
 
     @discardableResult
-    func send(_ element: Element) -> SequenceOverflow {
+    func send(_ element: Element) -> Drop {
         // What was the latest is released outside the lock: it can own anything.
         var latest = [element]
         let buffers = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }
             return state.buffers
         }
-        var overflow = SequenceOverflow()
-        for buffer in buffers { overflow.add(buffer.add(element)) }
-        return overflow
+        var drop = Drop()
+        for buffer in buffers { drop.add(buffer.add(element)) }
+        return drop
     }
 
     func finish() {

@@ -31,11 +31,14 @@ final class ListenerRegistry: Sendable {
     }
 
     private let state = NIOLockedValueBox(State())
-    private let limits: PusherClientOptions.Limits
+    /// The most callbacks.
+    private let limit: Int
+    private let budget: BufferBudget
     private let changes: ChangeCount
 
-    init(_ limits: PusherClientOptions.Limits, _ changes: ChangeCount) {
-        self.limits = limits
+    init(limit: Int, _ budget: BufferBudget, _ changes: ChangeCount) {
+        self.limit = limit
+        self.budget = budget
         self.changes = changes
     }
 
@@ -57,7 +60,7 @@ final class ListenerRegistry: Sendable {
     ) -> String? {
         let binding = Binding(dispatcher, callback)
         let isRefused = change { state in
-            guard state.bindingCount < limits.bindings else { return true }
+            guard state.bindingCount < limit else { return true }
             if state.accepted != .nothing { state.add(.callback(binding), name) }
             return false
         }
@@ -82,7 +85,7 @@ final class ListenerRegistry: Sendable {
     // MARK: Sequences
 
     func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
-        let buffer = EventBuffer<PusherEvent>(limit: limits.sequenceBuffer)
+        let buffer = EventBuffer<PusherEvent>(budget, canBeAwaited: true) { $0.size }
         let id: UInt64? = change { state in
             guard state.accepted == .everything else { return nil }
             state.serial += 1
@@ -121,62 +124,20 @@ final class ListenerRegistry: Sendable {
 
     /// Those who want an event: the ones bound to every event first.
     struct EventListeners {
-        fileprivate var forEveryEvent: [Listener] = []
-        fileprivate var named: [Listener] = []
-
-        var isEmpty: Bool { forEveryEvent.isEmpty && named.isEmpty }
-
-        /// Hands an event to the sequences. Those that somebody has to wake then are passed on.
-        func add(_ event: PusherEvent, waking wake: (EventBuffer<PusherEvent>) -> Void) -> SequenceOverflow {
-            var overflow = Self.add(event, to: forEveryEvent, waking: wake)
-            overflow.add(Self.add(event, to: named, waking: wake))
-            return overflow
-        }
-
-        private static func add(
-            _ event: PusherEvent,
-            to listeners: [Listener],
-            waking wake: (EventBuffer<PusherEvent>) -> Void
-        ) -> SequenceOverflow {
-            var overflow = SequenceOverflow()
-            for case .sequence(_, let buffer) in listeners {
-                let (addition, mustWake) = buffer.append(event)
-                overflow.add(addition)
-                if mustWake { wake(buffer) }
-            }
-            return overflow
-        }
-
-        /// Whether there are callbacks that run there.
-        func hasBinding(by dispatcher: CallbackDispatcher) -> Bool {
-            forEveryEvent.contains { $0.binding?.dispatcher === dispatcher }
-                || named.contains { $0.binding?.dispatcher === dispatcher }
-        }
-
-        /// Calls the callbacks that run there. False where there are none.
-        @discardableResult
-        func call(_ event: PusherEvent, by dispatcher: CallbackDispatcher) -> Bool {
-            let hasCalled = Self.call(event, forEveryEvent, by: dispatcher)
-            return Self.call(event, named, by: dispatcher) || hasCalled
-        }
-
-        private static func call(_ event: PusherEvent, _ listeners: [Listener], by dispatcher: CallbackDispatcher)
-            -> Bool
-        {
-            var hasCalled = false
-            for case .callback(let binding) in listeners where binding.dispatcher === dispatcher {
-                binding.call(event)
-                hasCalled = true
-            }
-            return hasCalled
-        }
+        var sequences: [EventBuffer<PusherEvent>] = []
+        var bindings: [Binding] = []
     }
 
     func listeners(for name: String) -> EventListeners {
-        state.withLockedValue { state in
-            guard !state.byName.isEmpty else { return EventListeners(forEveryEvent: state.forEveryEvent) }
-            return EventListeners(forEveryEvent: state.forEveryEvent, named: state.byName[name] ?? [])
+        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[name] ?? []) }
+        var listeners = EventListeners()
+        for listener in forEveryEvent + named {
+            switch listener {
+            case .sequence(_, let buffer): listeners.sequences.append(buffer)
+            case .callback(let binding): listeners.bindings.append(binding)
+            }
         }
+        return listeners
     }
 
     /// No event comes by itself: callbacks are kept for those that the application hands over, and sequences end, or they

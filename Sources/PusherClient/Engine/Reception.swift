@@ -19,6 +19,8 @@ final class Reception {
     /// In bytes.
     private var size = 0
     private var hasClaim = false
+    /// Of the events of the claim.
+    private var counts = DeliveryCounts()
 
     init(_ id: AttemptID, _ engine: ClientEngine) {
         self.id = id
@@ -29,7 +31,7 @@ final class Reception {
     func received(_ event: TransportEvent) {
         if case .text(let bytes) = event { return receive(bytes) }
         // Nothing that the last messages lead to is for a socket that is about to say how it ended.
-        if case .closed = event { engine.loopState.value.connections[id] = nil }
+        if case .closed = event { engine.connectionEnded(id) }
         endRead()
         switch event {
         case .text, .readComplete:
@@ -80,19 +82,29 @@ final class Reception {
             data: message.data(in: text),
             userID: message.userID(in: bytes)
         )
-        engine.count(event: bytes.count)
+        counts.messagesReceived &+= 1
+        counts.bytesReceived &+= bytes.count
+        counts.eventsDelivered &+= 1
         engine.deliverServerEvent(event, to: route.audience)
         return true
     }
 
     private func claim() -> Bool {
         hasClaim = engine.claim(id)
+        if hasClaim { engine.loopState.value.claimant = self }
         return hasClaim
+    }
+
+    func takeCounts() -> DeliveryCounts {
+        defer { counts = DeliveryCounts() }
+        return counts
     }
 
     private func endClaim() {
         guard hasClaim else { return }
         hasClaim = false
+        engine.loopState.value.counts.add(takeCounts())
+        engine.loopState.value.claimant = nil
         engine.drain()
     }
 

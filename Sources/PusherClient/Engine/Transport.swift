@@ -26,7 +26,10 @@ package protocol TransportConnection: Sendable {
     /// Sends what was written since the last flush.
     func flush()
 
-    /// Starts the closing handshake; `.closed` follows when the peer has answered or the socket has ended.
+    /// Stops or starts taking bytes from the socket. What one read has brought still comes.
+    func setReading(_ isReading: Bool)
+
+    /// Starts the closing handshake, and reading if it was stopped; `.closed` follows when the peer has answered or the socket has ended.
     func close(code: CloseCode, reason: String)
 
     /// Ends the socket at once, in whatever state it is. No event follows.

@@ -64,6 +64,9 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = false
     }
 
+    /// What it takes, in bytes. Names are shared by many events.
+    var size: Int { 256 + (data?.utf8.count ?? 0) + (unknownKeysText?.utf8.count ?? 0) }
+
     /// The same event with what a ``PayloadTransformer`` made of it.
     init(_ original: PusherEvent, carrying payload: EventPayload) {
         failure = original.failure

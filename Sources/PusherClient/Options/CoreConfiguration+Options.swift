@@ -9,6 +9,7 @@ extension CoreConfiguration {
         members.count = options.limits.members
         members.size = options.limits.messageSize
         heldEncryptedEvents = options.limits.heldEncryptedEvents
+        heldEncryptedSize = options.limits.listenerBufferSize
         queuedClientEvents = options.limits.queuedClientEvents
         clientEventsPerSecond = options.limits.clientEventsPerSecond
         // PusherSwift's bound is that of the default policy. Another policy has bounds of its own.

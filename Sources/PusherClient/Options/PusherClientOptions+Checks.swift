@@ -41,7 +41,9 @@ extension PusherClientOptions {
         }
         let sizes = [
             ("messageSize", limits.messageSize), ("sequenceBuffer", limits.sequenceBuffer),
-            ("pendingCallbacks", limits.pendingCallbacks), ("authorizationsAtOnce", limits.authorizationsAtOnce),
+            ("pendingCallbacks", limits.pendingCallbacks),
+            ("listenerBufferSize", limits.listenerBufferSize), ("totalBufferSize", limits.totalBufferSize),
+            ("authorizationsAtOnce", limits.authorizationsAtOnce),
             ("authorizationTries", limits.authorizationTries),
             ("authorizationResponseSize", limits.authorizationResponseSize),
             ("queuedClientEvents", limits.queuedClientEvents),

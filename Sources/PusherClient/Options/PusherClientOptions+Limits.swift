@@ -9,16 +9,27 @@ extension PusherClientOptions {
         /// The largest message, in bytes. A larger one is refused with close code 1009, and the client reconnects.
         /// Default: 16 MiB. At most a GiB.
         public var messageSize: Int
-        /// The elements that a sequence keeps for a slow consumer. The newest are kept; what is dropped is counted in
-        /// ``EventSequence/droppedCount``, and each spell of it reported (``PusherClientError/Code/eventsDropped``).
-        /// Default: 65,536.
+        /// The elements that a sequence keeps for a slow consumer. Default: 4,096.
+        ///
+        /// If more events come, the client stops reading from the socket until the consumer has taken half of them. A
+        /// consumer that takes nothing for 90 ms is not waited for: then the newest elements are kept. The client never
+        /// stops reading for longer than 5 s, or than half of ``PusherTimeouts/pong``. Dropped elements are counted in
+        /// ``EventSequence/droppedCount``, and the first one is reported (``PusherClientError/Code/eventsDropped``).
         public var sequenceBuffer: Int
-        /// The callbacks that may wait for their queue. The newest are kept; that some are dropped is reported when it
-        /// begins (``PusherClientError/Code/eventsDropped``), and how many were when the queue has caught up. Changes
-        /// of the state are counted apart, and so are outcomes of subscriptions: no flood of others costs one of
-        /// them. They are dropped only where so many of the same kind wait, and the last state is always told. Default:
-        /// 65,536.
+        /// The callbacks that wait for their queue. Default: 4,096.
+        ///
+        /// If more events come, the client waits for the queue as it does for a sequence: see ``sequenceBuffer``. The client
+        /// reports when it begins to drop callbacks (``PusherClientError/Code/eventsDropped``), and how many it has dropped
+        /// when the queue has caught up. State changes and outcomes of subscriptions have limits of their own, so that
+        /// events cannot displace them. The last state is always delivered.
         public var pendingCallbacks: Int
+        /// The bytes that one sequence or the callback queue keeps. Default: 8 MiB.
+        ///
+        /// More bytes count as more elements do: see ``sequenceBuffer``. It also limits the encrypted events of a channel
+        /// that wait for its key, and its client events that wait to be sent.
+        public var listenerBufferSize: Int
+        /// The bytes that all sequences and the callback queue keep together. Default: 32 MiB.
+        public var totalBufferSize: Int
         /// How many requests for authorizations of channels are made at once; the others wait, and their time does not
         /// run. Default: 16; a ``BatchAuthorizer`` says for itself how many channels it takes in one. That of the user
         /// never waits, and is one more.
@@ -63,8 +74,10 @@ extension PusherClientOptions {
         /// Makes limits.
         public init(
             messageSize: Int = 16 * 1_024 * 1_024,
-            sequenceBuffer: Int = 65_536,
-            pendingCallbacks: Int = 65_536,
+            sequenceBuffer: Int = 4_096,
+            pendingCallbacks: Int = 4_096,
+            listenerBufferSize: Int = 8 * 1_024 * 1_024,
+            totalBufferSize: Int = 32 * 1_024 * 1_024,
             authorizationsAtOnce: Int = 16,
             authorizationTries: Int = 3,
             authorizationResponseSize: Int = 1_024 * 1_024,
@@ -80,6 +93,8 @@ extension PusherClientOptions {
             self.messageSize = messageSize
             self.sequenceBuffer = sequenceBuffer
             self.pendingCallbacks = pendingCallbacks
+            self.listenerBufferSize = listenerBufferSize
+            self.totalBufferSize = totalBufferSize
             self.authorizationsAtOnce = authorizationsAtOnce
             self.authorizationTries = authorizationTries
             self.authorizationResponseSize = authorizationResponseSize

@@ -59,16 +59,26 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// Whether there is a key of this connection.
     package var hasKey: Bool { phase != .awaitingKey }
 
-    package mutating func received(_ envelope: Envelope, limit: Int, now: Instant) -> [Step] {
+    /// - Parameters:
+    ///   - limit: How many events may be held.
+    ///   - size: How many bytes of data they may have.
+    package mutating func received(_ envelope: Envelope, limit: Int, size: Int, now: Instant) -> [Step] {
         guard phase == .open else {
             held.append(envelope)
-            guard held.count > max(limit, 1) else { return [] }
+            var count = 0
+            while held.count - count > 1, held.count - count > limit || heldSize(from: count) > size { count += 1 }
+            guard count > 0 else { return [] }
             isFirstRetried = false
-            return [.fail(held.removeFirst(), .tooManyHeld)]
+            defer { held.removeFirst(count) }
+            return held.prefix(count).map { .fail($0, .tooManyHeld) }
         }
         var steps: [Step] = []
         read(envelope, isRetried: false, now: now, into: &steps)
         return steps
+    }
+
+    private func heldSize(from index: Int) -> Int {
+        held[index...].reduce(0) { $0 + ($1.data.text?.utf8.count ?? 0) }
     }
 
     /// The machine has asked for the key.

@@ -11,6 +11,8 @@ extension WebSocketSession {
             abort()
             eventLoop.execute { receive?(.closed(WebSocketClosure(code: nil))) }
         case .open:
+            // The answer has to be read.
+            setReading(true)
             stage = .closing
             writeCloseFrame(code, reason: reason)
             startClosingTimer()
@@ -43,6 +45,7 @@ extension WebSocketSession {
     /// Reports first: where our close frame cannot be written any more, the channel ends while it is being written.
     private func linger(_ closure: WebSocketClosure, sending code: WebSocketCloseCode, reason: String = "") {
         let hasSentClose = stage != .open
+        setReading(true)
         stage = .lingering
         reader = WebSocketFrameReader(maximumMessageSize: 0)
         startClosingTimer()

@@ -167,7 +167,6 @@ final class ReconnectingSession: Sendable {
             guard let connection = connection(attempt) else { return }
             // The server's answer has to be read.
             buffer.pauses(nil)
-            connection.setReading(true)
             connection.close(code: code, reason: reason)
         case .abort(let attempt):
             loopState.value.request?.cancel()

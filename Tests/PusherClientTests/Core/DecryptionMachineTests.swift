@@ -18,8 +18,8 @@ private struct Reader {
         received(try key.message("x", on: "private-encrypted-a", event: event), limit: limit)
     }
 
-    mutating func received(_ envelope: Envelope, limit: Int = 1_000) -> [String] {
-        words(machine.received(envelope, limit: limit, now: now))
+    mutating func received(_ envelope: Envelope, limit: Int = 1_000, size: Int = 1_000_000) -> [String] {
+        words(machine.received(envelope, limit: limit, size: size, now: now))
     }
 
     mutating func received(_ key: TestKey) throws -> [String] {
@@ -143,6 +143,24 @@ struct DecryptionMachineTests {
         _ = try reader.received("2", .second)
         #expect(reader.received(Envelope(event: "3")) == [])
         #expect(try reader.received(TestKey.second) == ["2 x", "3 -"])
+    }
+
+    @Test("No more bytes wait than may, but for one event: the oldest fail")
+    func boundedSize() throws {
+        var reader = try Reader()
+        _ = try reader.received("1", .second)
+        func event(_ name: String, size: Int) -> Envelope {
+            Envelope(event: name, data: .string(String(repeating: "x", count: size)))
+        }
+        #expect(reader.received(event("2", size: 300), size: 1_000) == [])
+        #expect(reader.received(event("3", size: 300), size: 1_000) == [])
+        #expect(
+            reader.received(event("4", size: 600), size: 1_000) == ["1 fails: too many held", "2 fails: too many held"]
+        )
+        #expect(
+            reader.received(event("5", size: 2_000), size: 1_000) == ["3 fails: too many held", "4 fails: too many held"]
+        )
+        #expect(reader.machine.held.map(\.event) == ["5"])
     }
 
     @Test("No more events wait than may: the oldest is given up")

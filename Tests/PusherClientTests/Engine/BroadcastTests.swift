@@ -6,7 +6,7 @@ import Testing
 struct BroadcastTests {
     @Test("a sequence that is dropped leaves the others, and nothing of itself")
     func dropping() async {
-        let broadcast = Broadcast<Int>(limit: 10)
+        let broadcast = Broadcast<Int> { EventBuffer(.init(count: 10, size: 10_000, of: .init(size: 10_000))) }
         let first = broadcast.makeSequence()
         var second: EventSequence<Int>? = broadcast.makeSequence()
         let third = broadcast.makeSequence()
@@ -22,7 +22,7 @@ struct BroadcastTests {
 
     @Test("a sequence begins with the latest element, where there is to be one, and ends with the broadcast")
     func replaying() async {
-        let broadcast = Broadcast(limit: 10, initial: 1)
+        let broadcast = Broadcast(initial: 1) { EventBuffer(.init(count: 10, size: 10_000, of: .init(size: 10_000))) }
         broadcast.send(2)
         var before = broadcast.makeSequence().makeAsyncIterator()
         broadcast.send(3)

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("Buffers of sequences", .timeLimit(.minutes(5)))
 struct EventBufferTests {
-    private let buffer = EventBuffer<Int>(limit: 3)
+    private let buffer = EventBuffer<Int>(.init(count: 3, size: 1_000, of: .init(size: 10_000)), canBeAwaited: true)
 
     /// A task that waits for the next element, and does so by now.
     private func waiting() async -> Task<Int?, Never> {
@@ -47,16 +47,17 @@ struct EventBufferTests {
     @Test("nothing is dropped for want of room while somebody waits for an element")
     func full() async {
         let first = await waiting()
-        for number in 1...4 { #expect(buffer.append(number).0 == .kept) }
-        // Given without being woken, for the fourth had no room.
-        #expect(await first.value == 1)
-        guard case .beganDropping = buffer.append(5).0 else {
-            Issue.record("there was room")
-            return
+        for number in 1...4 {
+            let addition = buffer.append(number)
+            #expect(addition.drop.count == 0)
+            #expect(addition.mustAwait == (number == 4))
         }
         buffer.wake()
-        #expect(await buffer.next() == 3)
-        #expect(buffer.droppedCount == 1)
+        #expect(await first.value == 1)
+        #expect(buffer.isAwaited)
+        for number in 2...3 { #expect(await buffer.next() == number) }
+        #expect(!buffer.isAwaited)
+        #expect(buffer.droppedCount == 0)
     }
 
     @Test("who comes before those who wait are woken takes an element, and they wait on")

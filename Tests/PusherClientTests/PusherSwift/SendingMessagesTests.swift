@@ -93,6 +93,7 @@ private struct DyingTransport: Transport {
         }
 
         func flush() { base.flush() }
+        func setReading(_ isReading: Bool) { base.setReading(isReading) }
         func close(code: CloseCode, reason: String) { base.close(code: code, reason: reason) }
         func abort() { base.abort() }
     }

@@ -278,7 +278,8 @@ struct DeliveryTests {
     @Test("between a callback and its caller stands as much after ten thousand events as at first")
     func callDepth() {
         let depths = Log<Int>()
-        let dispatcher = CallbackDispatcher(queue: .eventLoop, limit: 1, eventLoop: world.loop, logger: .quiet)
+        let budget = BufferBudget(count: 1, size: 1, of: TotalBudget(size: 1))
+        let dispatcher = CallbackDispatcher(queue: .eventLoop, budget, eventLoop: world.loop, logger: .quiet)
         let binding = Binding(dispatcher) { _ in
             var marker: UInt8 = 0
             depths.append(withUnsafeMutablePointer(to: &marker) { Int(bitPattern: $0) })

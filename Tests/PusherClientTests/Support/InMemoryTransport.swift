@@ -33,7 +33,16 @@ final class InMemoryConnection: TransportConnection {
     private let receive: @Sendable (TransportEvent) -> Void
     private let isEnded = NIOLockedValueBox(false)
     private let eventLoop: any EventLoop
-    private let isReading = NIOLockedValueBox(false)
+    private let isInRead = NIOLockedValueBox(false)
+    private struct Unread {
+        var isReading = true
+        var events = CircularBuffer<InMemoryLink.Event>()
+
+        mutating func next() -> InMemoryLink.Event? { isReading ? events.popFirst() : nil }
+    }
+
+    /// What waits because the client does not read.
+    private let unread = NIOLockedValueBox(Unread())
 
     init(on eventLoop: any EventLoop, receive: @escaping @Sendable (TransportEvent) -> Void) {
         self.eventLoop = eventLoop
@@ -50,7 +59,10 @@ final class InMemoryConnection: TransportConnection {
     }
 
     func flush() {}
-    func close(code: CloseCode, reason: String) { current?.close(code: code.rawValue, reason: reason) }
+    func close(code: CloseCode, reason: String) {
+        setReading(true)
+        current?.close(code: code.rawValue, reason: reason)
+    }
 
     func abort() {
         isEnded.withLockedValue { $0 = true }
@@ -61,7 +73,24 @@ final class InMemoryConnection: TransportConnection {
 
     private var current: InMemoryLink? { link.withLockedValue { $0 } }
 
+    func setReading(_ isReading: Bool) {
+        let hasUnread = unread.withLockedValue { unread in
+            unread.isReading = isReading
+            return !unread.events.isEmpty
+        }
+        if isReading, hasUnread { eventLoop.execute { self.read() } }
+    }
+
     func received(_ event: InMemoryLink.Event) {
+        unread.withLockedValue { $0.events.append(event) }
+        read()
+    }
+
+    private func read() {
+        while let event = unread.withLockedValue({ $0.next() }) { handle(event) }
+    }
+
+    private func handle(_ event: InMemoryLink.Event) {
         switch event {
         case .opened: deliver(.opened)
         case .text(let text): deliver(.text(ByteBuffer(string: text).readableBytesUInt8Span))
@@ -95,13 +124,13 @@ final class InMemoryConnection: TransportConnection {
         receive(event)
         guard case .text = event else { return }
         // What the loop has already is one read, as it would be on a socket.
-        let isFirst = isReading.withLockedValue { isReading in
-            defer { isReading = true }
-            return !isReading
+        let isFirst = isInRead.withLockedValue { isInRead in
+            defer { isInRead = true }
+            return !isInRead
         }
         guard isFirst else { return }
         eventLoop.execute {
-            self.isReading.withLockedValue { $0 = false }
+            self.isInRead.withLockedValue { $0 = false }
             if !self.isEnded.withLockedValue({ $0 }) { self.receive(.readComplete) }
         }
     }

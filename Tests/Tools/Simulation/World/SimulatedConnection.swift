@@ -23,6 +23,7 @@ final class SimulatedConnection: TransportConnection {
         var lastDeparture = NIODeadline.uptimeNanoseconds(0)
         var reader = WebSocketFrameReader(maximumMessageSize: 1 << 20)
         var isOpen = false
+        var isReading = true
         /// What the client is called with; nil once it gets nothing more.
         var receive: (@Sendable (TransportEvent) -> Void)?
         var isEnded = false
@@ -46,6 +47,11 @@ final class SimulatedConnection: TransportConnection {
         self.client = client
         self.network = network
         state.withLockedValue { $0.receive = receive }
+    }
+
+    func setReading(_ isReading: Bool) {
+        state.withLockedValue { $0.isReading = isReading }
+        if isReading { loop.execute(isClient: true) { self.read() } }
     }
 
     private func receive(_ event: TransportEvent) { state.withLockedValue { $0.receive }?(event) }
@@ -247,7 +253,7 @@ final class SimulatedConnection: TransportConnection {
         // What comes while the client sleeps waits for it in the operating system.
         if loop.isAsleep { return loop.execute(isClient: true) { self.read() } }
         let items = state.withLockedValue { state -> [Item] in
-            guard !state.isEnded else { return [] }
+            guard !state.isEnded, state.isReading else { return [] }
             let count = state.arriving.prefix { $0.due <= loop.now }.count
             defer { state.arriving.removeFirst(count) }
             return state.losesToClient ? [] : state.arriving.prefix(count).map(\.item)
