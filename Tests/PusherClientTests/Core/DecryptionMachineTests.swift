@@ -157,9 +157,8 @@ struct DecryptionMachineTests {
         #expect(
             reader.received(event("4", size: 600), size: 1_000) == ["1 fails: too many held", "2 fails: too many held"]
         )
-        #expect(
-            reader.received(event("5", size: 2_000), size: 1_000) == ["3 fails: too many held", "4 fails: too many held"]
-        )
+        let last = reader.received(event("5", size: 2_000), size: 1_000)
+        #expect(last == ["3 fails: too many held", "4 fails: too many held"])
         #expect(reader.machine.held.map(\.event) == ["5"])
     }
 
