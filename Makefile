@@ -27,7 +27,7 @@ help:
 	@echo "make test-mutants            see whether the tests miss what is done about faults, likewise; NAMES=…"
 	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
 	@echo "make fuzz-check              the same with a fixed number of inputs, from those in the repository"
-	@echo "make soak                    lose 10,000 connections, and a server with 1,000 clients; ROUNDS=n, CLIENTS=n"
+	@echo "make soak                    lose 10,000 connections, a server with 1,000 clients; a burst; ROUNDS=n, CLIENTS=n, EVENTS=n"
 	@echo "make test-network            pull cables between network namespaces; needs root, else it is skipped"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
 	@echo "make bench-check             see whether each measurement can be made, with a build that is not optimized"
@@ -146,11 +146,12 @@ autobahn: setup
 
 ROUNDS ?= 10000
 CLIENTS ?= 1000
+EVENTS ?= 1000000
 SOAK = $(SWIFT) build $(FLAGS) --product soak
 soak: setup
 	$(SOAK)
 	@set -e; soak=$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak; \
-	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS)
+	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS); $$soak burst --events $(EVENTS)
 
 test-network: setup
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tools/NetworkCheck/run.sh

@@ -155,7 +155,7 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "PusherClient", "PusherCore",
-                "PusherTestServer", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
+                "PusherTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings

@@ -5,8 +5,8 @@ import ArgumentParser
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
-        abstract: "Loses connections again and again, and measures what is left behind.",
-        subcommands: [ReconnectsCommand.self, HerdCommand.self]
+        abstract: "Loses connections again and again, or receives more than listeners take, and measures what is left.",
+        subcommands: [ReconnectsCommand.self, HerdCommand.self, BurstCommand.self]
     )
 }
 
