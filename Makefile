@@ -9,7 +9,7 @@ FORMATTED = Package.swift Sources Tests Tools Benchmarks/Package.swift Benchmark
 
 .PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
-.PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak test-network autobahn bench bench-check
+.PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak burst test-network autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
@@ -27,6 +27,7 @@ help:
 	@echo "make test-mutants            see whether the tests miss what is done about faults, likewise; NAMES=…"
 	@echo "make fuzz SECONDS=…          look for inputs that do harm; TARGET=NAME for one part, BUILT=1 without building"
 	@echo "make fuzz-check              the same with a fixed number of inputs, from those in the repository"
+	@echo "make burst                   receive 50,000 events faster than listeners take them"
 	@echo "make soak                    lose 10,000 connections, a server with 1,000 clients; a burst; ROUNDS=n, CLIENTS=n, EVENTS=n"
 	@echo "make test-network            pull cables between network namespaces; needs root, else it is skipped"
 	@echo "make bench                   measure the client against references; QUICK=1, ONLY=TABLE, OUTPUT=FILE"
@@ -152,6 +153,12 @@ soak: setup
 	$(SOAK)
 	@set -e; soak=$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak; \
 	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS); $$soak burst --events $(EVENTS)
+
+# Beside other tests, listeners would have to wait for a processor, and then the client would not wait for them.
+burst: EVENTS = 50000
+burst: setup
+	$(SOAK)
+	$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak burst --events $(EVENTS)
 
 test-network: setup
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tools/NetworkCheck/run.sh

@@ -3,84 +3,120 @@
 /// It is looked up once, and used until a listener is added or removed: see ``isCurrent``.
 final class Audience: Sendable {
     /// The callbacks that one dispatcher runs.
-    struct Callbacks: Sendable {
+    private struct Callbacks: Sendable {
         let dispatcher: CallbackDispatcher
-        fileprivate(set) var first: [Binding] = []
-        fileprivate(set) var second: [Binding] = []
+        /// Those of the client.
+        var first: [Binding] = []
+        /// Those of the channel.
+        var second: [Binding] = []
     }
 
     let eventName: String
     let sequences: [EventBuffer<PusherEvent>]
-    /// For each dispatcher that has some.
-    let callbacks: [Callbacks]
+    /// The queues that have to run callbacks.
+    let queues: [CallbackDispatcher]
+    /// The other queues that are in use. The callbacks that they run may be about to bind others.
+    let otherQueues: [CallbackDispatcher]
+    /// Those that run on the event loop.
+    private let inPlace: Callbacks?
+    /// The others, for each queue.
+    private let queued: [Callbacks]
     private let first: ListenerRegistry
     private let second: ListenerRegistry?
-    private let changes: ChangeCount
-    private let count: Int
+    private let context: ListenerContext
+    /// The count of changes at the look-up.
+    let count: Int
 
     /// - Parameter count: The count of changes before the registries were looked up; nil for the one now.
     init(
         _ eventName: String,
         _ first: ListenerRegistry,
         _ second: ListenerRegistry?,
-        _ changes: ChangeCount,
+        _ context: ListenerContext,
         count: Int? = nil
     ) {
         self.eventName = eventName
         self.first = first
         self.second = second
-        self.changes = changes
+        self.context = context
         // Read first: a change during the look-up must not go unnoticed.
-        self.count = count ?? changes.value
+        self.count = count ?? context.changes.value
         var sequences: [EventBuffer<PusherEvent>] = []
         var callbacks: [Callbacks] = []
         for (registry, place) in [(first, \Callbacks.first), (second, \Callbacks.second)] {
             guard let listeners = registry?.listeners(for: eventName) else { continue }
             sequences += listeners.sequences
-            for binding in listeners.bindings { callbacks.add(binding, at: place) }
+            for binding in listeners.bindings {
+                let index = callbacks.firstIndex { $0.dispatcher === binding.dispatcher } ?? callbacks.endIndex
+                if index == callbacks.endIndex { callbacks.append(Callbacks(dispatcher: binding.dispatcher)) }
+                callbacks[index][keyPath: place].append(binding)
+            }
         }
         self.sequences = sequences
-        self.callbacks = callbacks
+        inPlace = callbacks.first { $0.dispatcher.runsInPlace }
+        let queued = callbacks.filter { !$0.dispatcher.runsInPlace }
+        self.queued = queued
+        queues = queued.map(\.dispatcher)
+        otherQueues = context.queues.filter { queue in
+            queue.isUsed && !queued.contains { $0.dispatcher === queue }
+        }
     }
 
     /// Whether nothing has changed since the look-up.
-    var isCurrent: Bool { count == changes.value }
+    var isCurrent: Bool { count == context.changes.value }
 
     /// The listeners as they are now.
     func renewed() -> Audience { isCurrent ? self : renamed(eventName) }
 
     /// The same for another event.
-    func renamed(_ eventName: String) -> Audience { Audience(eventName, first, second, changes) }
+    func renamed(_ eventName: String) -> Audience { Audience(eventName, first, second, context) }
 
-    var isEmpty: Bool { sequences.isEmpty && callbacks.isEmpty }
+    var isEmpty: Bool { sequences.isEmpty && inPlace == nil && queued.isEmpty }
 
-    /// Whether there are callbacks that run there.
-    func hasCallbacks(by dispatcher: CallbackDispatcher) -> Bool { callbacks.contains { $0.dispatcher === dispatcher } }
+    /// Whether there are callbacks that run on the queue.
+    func hasCallbacks(by queue: CallbackDispatcher) -> Bool { queues.contains { $0 === queue } }
 
-    /// Calls callbacks of this audience.
-    func call(_ callbacks: Callbacks, _ event: PusherEvent) {
-        for binding in callbacks.first { binding.call(event) }
+    /// Calls the callbacks that run on the event loop.
+    func callInPlace(_ event: PusherEvent) {
+        if let inPlace { call(inPlace, event) }
+    }
+
+    /// Calls the callbacks that run on the queue.
+    func call(_ event: PusherEvent, by queue: CallbackDispatcher) {
+        for callbacks in queued where callbacks.dispatcher === queue { call(callbacks, event) }
+    }
+
+    private func call(_ callbacks: Callbacks, _ event: PusherEvent) {
+        callbacks.first.call(event)
         // A callback of the client may have bound another one to the channel.
-        guard !callbacks.first.isEmpty, !isCurrent else {
-            for binding in callbacks.second { binding.call(event) }
-            return
-        }
+        guard !callbacks.first.isEmpty, !isCurrent else { return callbacks.second.call(event) }
         for binding in second?.listeners(for: eventName).bindings ?? []
         where binding.dispatcher === callbacks.dispatcher {
             binding.call(event)
         }
     }
+}
 
-    /// Calls the callbacks that run there.
-    func call(_ event: PusherEvent, by dispatcher: CallbackDispatcher) {
-        for callbacks in callbacks where callbacks.dispatcher === dispatcher { call(callbacks, event) }
+extension [Binding] {
+    // By index: an iterator would own the array, and each binding.
+    @inline(__always)
+    fileprivate func call(_ event: PusherEvent) {
+        var index = 0
+        while index < count {
+            self[index].call(event)
+            index &+= 1
+        }
     }
 }
 
-extension [Audience.Callbacks] {
-    fileprivate mutating func add(_ binding: Binding, at place: WritableKeyPath<Audience.Callbacks, [Binding]>) {
-        let index = firstIndex { $0.dispatcher === binding.dispatcher } ?? endIndex
-        if index == endIndex { append(Audience.Callbacks(dispatcher: binding.dispatcher)) }
-        self[index][keyPath: place].append(binding)
+/// What all audiences of a client have in common.
+final class ListenerContext: Sendable {
+    let changes: ChangeCount
+    /// The dispatchers that do not run callbacks in place.
+    let queues: [CallbackDispatcher]
+
+    init(_ changes: ChangeCount, queues: [CallbackDispatcher]) {
+        self.changes = changes
+        self.queues = queues
     }
 }

@@ -42,7 +42,16 @@ final class CallbackDispatcher: Sendable {
     var runsInPlace: Bool { queue == nil }
 
     /// True while callbacks run, or wait for their queue. Called on the event loop.
-    var isBusy: Bool { isUsed.value && (!collected.value.isEmpty || state.withLockedValue { $0.isScheduled }) }
+    var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
+
+    /// Whether a callback ever had to wait for the queue.
+    var isUsed: Bool { used.load(ordering: .acquiring) }
+
+    private func use() {
+        guard !isUsed else { return }
+        used.store(true, ordering: .releasing)
+        changes.raise()
+    }
 
     /// How many callbacks had to go so far, because the queue was slower than they came.
     var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
@@ -101,10 +110,17 @@ final class CallbackDispatcher: Sendable {
     private let runCount = ManagedAtomic(0)
     /// What goes to the queue with the next ``submit(for:)``: one step over for all that one read brings.
     private let collected: NIOLoopBoundBox<[Job]>
-    /// Whether a callback ever had to wait for the queue.
-    private let isUsed: NIOLoopBoundBox<Bool>
+    private let used = ManagedAtomic(false)
+    private let changes: ChangeCount
 
-    init(queue: PusherClientOptions.CallbackQueue, _ budget: BufferBudget, eventLoop: any EventLoop, logger: Logger) {
+    init(
+        queue: PusherClientOptions.CallbackQueue,
+        _ budget: BufferBudget,
+        eventLoop: any EventLoop,
+        logger: Logger,
+        changes: ChangeCount
+    ) {
+        self.changes = changes
         self.queue =
             switch queue {
             case .eventLoop: nil
@@ -115,13 +131,12 @@ final class CallbackDispatcher: Sendable {
         state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: true)))
         self.eventLoop = eventLoop
         self.logger = logger
-        isUsed = .makeBoxSendingValue(false, eventLoop: eventLoop)
         collected = .makeBoxSendingValue([], eventLoop: eventLoop)
     }
 
     /// Adds an event. The caller calls ``submit(for:)`` when it has added all. Called on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
-        isUsed.value = true
+        use()
         collected.value.append(.event(event, audience))
     }
 
@@ -145,7 +160,7 @@ final class CallbackDispatcher: Sendable {
 
     private func add(_ jobs: [Job], keep retention: Retention, for engine: ClientEngine) {
         guard let queue else { return }
-        isUsed.value = true
+        use()
         // What is dropped is released outside the lock.
         var dropped: [Job] = []
         let (mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in

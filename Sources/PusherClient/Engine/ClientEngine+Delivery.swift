@@ -9,12 +9,12 @@ extension ClientEngine {
         of event: PusherEvent,
         _ first: ListenerRegistry,
         _ second: ListenerRegistry? = nil
-    ) -> Audience { Audience(event.eventName, first, second, changes) }
+    ) -> Audience { Audience(event.eventName, first, second, listenerContext) }
 
     /// Delivers an event of the server, by way of the ``PayloadTransformer`` if there is one, and counts it if nobody
     /// listens.
     func deliverServerEvent(_ event: PusherEvent, to audience: Audience) {
-        guard options.payloadTransformer != nil else { return deliverCounting(event, to: audience) }
+        guard transformsPayloads else { return deliverCounting(event, to: audience) }
         for event in transformed(event) { deliverCounting(event, to: audience.renamed(event.eventName)) }
     }
 
@@ -33,18 +33,11 @@ extension ClientEngine {
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
         if !audience.sequences.isEmpty { add(event, to: audience.sequences) }
-        for callbacks in audience.callbacks {
-            if callbacks.dispatcher.runsInPlace {
-                audience.call(callbacks, event)
-            } else {
-                callbacks.dispatcher.collect(event, audience)
-            }
-        }
-        for queue in queues where !audience.hasCallbacks(by: queue) {
-            // While callbacks run or wait, somebody may be about to bind. If they are done, what they bound is found.
-            if queue.isBusy || !audience.isCurrent && audience.renewed().hasCallbacks(by: queue) {
-                queue.collect(event, audience)
-            }
+        audience.callInPlace(event)
+        for queue in audience.queues { queue.collect(event, audience) }
+        // While callbacks run or wait, somebody may be about to bind. If they are done, what they bound is found.
+        for queue in audience.otherQueues where queue.isBusy || audience.renewed().hasCallbacks(by: queue) {
+            queue.collect(event, audience)
         }
         return !audience.isEmpty
     }

@@ -12,7 +12,7 @@ extension ClientEngine {
 
     // MARK: The fast way
 
-    /// Claims the funnel for ordinary events: no other effect is carried out until the caller calls ``drain()``. Returns
+    /// Claims the funnel for ordinary events: no other effect is carried out until the caller calls ``carryOut()``. Returns
     /// `false` if there are effects already, or if events cannot be ordinary.
     func claim(_ id: AttemptID) -> Bool {
         let now = now()
@@ -25,31 +25,38 @@ extension ClientEngine {
         }
     }
 
-    /// Looks up who gets an ordinary event. Returns `nil` for other messages, and if effects wait that come before the event.
-    func audience(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Audience? {
+    enum Destination {
+        case audience(Audience)
+        /// There are effects that come before the event.
+        case effects
+        /// The message is no ordinary event.
+        case machine
+    }
+
+    /// Looks up where a message goes.
+    func destination(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Destination {
         let count = changes.value
-        let (isOrdinary, channel) = state.withLockedValue { state -> (Bool, PusherChannel?) in
-            guard state.pending.isEmpty,
-                let recipient = state.machine.recipient(ofEvent: eventName, on: channelName, id)
-            else { return (false, nil) }
-            switch recipient {
-            case .channel(let id): return (true, state.channels[id])
-            case .globalListeners: return (true, nil)
-            }
+        let (hasEffects, recipient, channel) = state.withLockedValue {
+            state -> (Bool, ClientStateMachine.Recipient?, PusherChannel?) in
+            guard state.pending.isEmpty else { return (true, nil, nil) }
+            let recipient = state.machine.recipient(ofEvent: eventName, on: channelName, id)
+            guard case .channel(let id)? = recipient else { return (false, recipient, nil) }
+            return (false, recipient, state.channels[id])
         }
-        guard isOrdinary else { return nil }
-        return Audience(eventName, everyEvent, channel?.listeners, changes, count: count)
+        if hasEffects { return .effects }
+        guard recipient != nil else { return .machine }
+        return .audience(Audience(eventName, everyEvent, channel?.listeners, listenerContext, count: count))
     }
 
     // MARK: The careful way
 
-    /// Has the machine look at the messages of one read, and carries out what that leads to.
-    func receive(_ messages: consuming [Envelope], size: Int, on id: AttemptID) {
-        let messages = messages
-        step { state, now in
+    /// Has the machine look at messages, and carries out what that leads to. The caller follows with ``endTurn()``.
+    func receive(_ messages: [Envelope], size: Int, on id: AttemptID) {
+        let (_, mustCarryOut) = enqueue { state, now in
             state.counts.messagesReceived += messages.count
             state.counts.bytesReceived += size
             for message in messages { state.machine.received(message, on: id, now: now, into: &state.pending) }
         }
+        if mustCarryOut { carryOut() }
     }
 }

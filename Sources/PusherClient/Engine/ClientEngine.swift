@@ -103,18 +103,18 @@ package final class ClientEngine: Sendable {
     var limits: PusherClientOptions.Limits { options.limits }
     let logger: Logger
     let tracesMessages: Bool
+    let transformsPayloads: Bool
     /// Runs callbacks where the options say.
     let dispatcher: CallbackDispatcher
     /// Runs callbacks on the main queue, wherever others run.
     let mainDispatcher: CallbackDispatcher
     /// Both, or the one that is both.
     let dispatchers: [CallbackDispatcher]
-    /// Those that do not run callbacks in place.
-    let queues: [CallbackDispatcher]
     private let buffers: TotalBudget
     let sequenceBudget: BufferBudget
+    let listenerContext: ListenerContext
     /// Raised by every transition, and whenever a listener is added or removed.
-    let changes = ChangeCount()
+    let changes: ChangeCount
     let everyEvent: ListenerRegistry
     let userEvents: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
@@ -126,6 +126,8 @@ package final class ClientEngine: Sendable {
     let loopState: NIOLoopBoundBox<LoopState>
 
     init(endpoint: Endpoint, options: PusherClientOptions, environment: Environment) {
+        let changes = ChangeCount()
+        self.changes = changes
         let buffers = TotalBudget(size: options.limits.totalBufferSize)
         self.buffers = buffers
         func makeBudget(_ count: Int) -> BufferBudget {
@@ -144,6 +146,7 @@ package final class ClientEngine: Sendable {
         origin = environment.now()
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
+        transformsPayloads = options.payloadTransformer != nil
         everyEvent = ListenerRegistry(limit: options.limits.bindings, budget, changes)
         userEvents = ListenerRegistry(limit: options.limits.bindings, budget, changes)
         watchlistEvents = Broadcast { EventBuffer(budget) }
@@ -153,7 +156,8 @@ package final class ClientEngine: Sendable {
                 queue: queue,
                 makeBudget(options.limits.pendingCallbacks),
                 eventLoop: environment.eventLoop,
-                logger: options.logger
+                logger: options.logger,
+                changes: changes
             )
         }
         dispatcher = makeDispatcher(options.callbackQueue)
@@ -163,7 +167,7 @@ package final class ClientEngine: Sendable {
             mainDispatcher = makeDispatcher(.main)
         }
         dispatchers = mainDispatcher === dispatcher ? [dispatcher] : [dispatcher, mainDispatcher]
-        queues = dispatchers.filter { !$0.runsInPlace }
+        listenerContext = ListenerContext(changes, queues: dispatchers.filter { !$0.runsInPlace })
         let configuration = CoreConfiguration(endpoint, options: options)
         state = NIOLockedValueBox(State(machine: ClientStateMachine(configuration: configuration), endpoint: endpoint))
         loopState = .makeBoxSendingValue(LoopState(), eventLoop: environment.eventLoop)
@@ -198,7 +202,7 @@ package final class ClientEngine: Sendable {
     }
 
     /// Makes a transition. True where the caller has to see to its effects.
-    private func enqueue<Result>(_ transition: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
+    func enqueue<Result>(_ transition: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
         let now = now()
         defer { changes.raise() }
         return state.withLockedValue { state in
@@ -220,6 +224,12 @@ package final class ClientEngine: Sendable {
     /// when a pass begins is carried out in it: were a part of that left for later, a server that sends without an end
     /// could make it grow with each read. Called by whoever has set ``State/isDraining``.
     func drain() {
+        carryOut()
+        endTurn()
+    }
+
+    /// The first half of ``drain()``. The caller follows with ``endTurn()`` when it has done all that comes together.
+    func carryOut() {
         var count = 0
         var isDone = endDraining()
         while !isDone && count < Self.effectsInOneTurn {
@@ -228,9 +238,12 @@ package final class ClientEngine: Sendable {
             count += effects.count
             isDone = endDraining()
         }
+        if !isDone { inAnotherTurn { self.drain() } }
+    }
+
+    func endTurn() {
         endDelivery()
         flush()
-        if !isDone { inAnotherTurn { self.drain() } }
         #if Metrics
             tellMetrics()
         #endif

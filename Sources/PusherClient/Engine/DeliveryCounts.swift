@@ -15,6 +15,13 @@ struct DeliveryCounts {
     /// Events that the application's transformer threw at.
     var untransformedEvents = 0
 
+    /// Adds an event that does not go through the machine.
+    mutating func addEvent(size: Int) {
+        messagesReceived &+= 1
+        bytesReceived &+= size
+        eventsDelivered &+= 1
+    }
+
     mutating func add(_ other: DeliveryCounts) {
         messagesReceived += other.messagesReceived
         bytesReceived += other.bytesReceived

@@ -6,13 +6,14 @@ import RealtimePrimitives
 /// What one connection brings. Only the event loop touches it.
 ///
 /// An event that changes nothing is delivered as soon as its bytes are seen: the fast way. For that the reception claims the
-/// funnel, once for all such events of a read, so that nothing else has effects meanwhile. The first message that is not
-/// ordinary ends the claim, and what comes after it in the same read takes the careful way: all of it goes through the
-/// machine together, at the end of the read.
+/// funnel, so that nothing else has effects meanwhile. Any other message takes the careful way, through the machine: it ends
+/// the claim, and is collected with those that follow it, until the next event that is known to be ordinary, or the end of
+/// the read.
 final class Reception {
     private let engine: ClientEngine
     private let id: AttemptID
     private let routes: RouteTable
+    private let changes: ChangeCount
     private var text = UnescapedText()
     /// The messages of this read that take the careful way.
     private var messages: [Envelope] = []
@@ -26,6 +27,7 @@ final class Reception {
         self.id = id
         self.engine = engine
         routes = engine.loopState.value.routes
+        changes = engine.changes
     }
 
     func received(_ event: TransportEvent) {
@@ -54,39 +56,48 @@ final class Reception {
         guard let message = PlainMessage(scanning: bytes, unescapingInto: &text) else { return decode(bytes) }
         if engine.tracesMessages { engine.trace("Received", message.envelope(of: bytes, text), String(utf8: bytes)) }
         guard !deliver(message, of: bytes) else { return }
-        keep(message.envelope(of: bytes, text), of: bytes)
+        collect(message.envelope(of: bytes, text), of: bytes)
     }
 
     private func endRead() {
         text.releaseMemory()
         endClaim()
-        guard !messages.isEmpty else { return }
-        var (messages, size) = ([Envelope](), 0)
-        swap(&messages, &self.messages)
-        swap(&size, &self.size)
-        engine.receive(messages, size: size, on: id)
+        handOver()
+        engine.endTurn()
     }
 
     // MARK: The fast way
 
-    /// Delivers a message, if it is an ordinary event. Otherwise the claim is over when it returns.
+    /// Delivers a message, if it is an ordinary event. Otherwise there is no claim when it returns.
     private func deliver(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
-        guard messages.isEmpty, hasClaim || claim() else { return false }
-        guard let route = route(for: message, of: bytes) else {
+        let known = routes.route(for: message, of: bytes)
+        if !messages.isEmpty {
+            guard known != nil else { return false }
+            handOver()
+        }
+        guard hasClaim || claim() else { return false }
+        if let known, known.count == changes.value {
+            deliver(message, of: bytes, by: known)
+            return true
+        }
+        guard let route = route(known, for: message, of: bytes) else {
             endClaim()
             return false
         }
+        deliver(message, of: bytes, by: route)
+        return true
+    }
+
+    @inline(__always)
+    private func deliver(_ message: PlainMessage, of bytes: Span<UInt8>, by route: Route) {
+        counts.addEvent(size: bytes.count)
         let event = PusherEvent(
             eventName: route.eventName,
             channelName: route.channelName,
             data: message.data(in: text),
             userID: message.userID(in: bytes)
         )
-        counts.messagesReceived &+= 1
-        counts.bytesReceived &+= bytes.count
-        counts.eventsDelivered &+= 1
         engine.deliverServerEvent(event, to: route.audience)
-        return true
     }
 
     private func claim() -> Bool {
@@ -95,38 +106,48 @@ final class Reception {
         return hasClaim
     }
 
-    func takeCounts() -> DeliveryCounts {
-        defer { counts = DeliveryCounts() }
-        return counts
-    }
-
     private func endClaim() {
         guard hasClaim else { return }
         hasClaim = false
         engine.loopState.value.counts.add(takeCounts())
         engine.loopState.value.claimant = nil
-        engine.drain()
+        engine.carryOut()
     }
 
-    /// Returns the route of an ordinary event, and `nil` for any other message, or if effects wait that come before it.
-    private func route(for message: PlainMessage, of bytes: Span<UInt8>) -> Route? {
-        if let route = routes.route(for: message, of: bytes) {
-            if route.audience.isCurrent { return route }
-            guard let audience = engine.audience(ofEvent: route.eventName, on: route.channelName, id) else {
-                return nil
-            }
-            route.audience = audience
-            return route
+    func takeCounts() -> DeliveryCounts {
+        defer { counts = DeliveryCounts() }
+        return counts
+    }
+
+    /// Looks up the route of an ordinary event. Returns `nil` for any other message. If effects come before the event, they are
+    /// carried out.
+    private func route(_ known: Route?, for message: PlainMessage, of bytes: Span<UInt8>) -> Route? {
+        let names = known.map { ($0.eventName, $0.channelName) } ?? message.names(in: bytes)
+        guard let audience = audience(ofEvent: names.0, on: names.1) else { return nil }
+        if let known {
+            known.lead(to: audience)
+            return known
         }
+        let route = Route(eventName: names.0, channelName: names.1, audience)
         // The table must not grow by the length of names too.
-        guard message.event.count <= EventName.maximumLength, message.channel.count <= ChannelName.maximumLength else {
-            return nil
+        if message.event.count <= EventName.maximumLength, message.channel.count <= ChannelName.maximumLength {
+            routes.add(route, for: message, of: bytes)
         }
-        let names = message.names(in: bytes)
-        guard let audience = engine.audience(ofEvent: names.event, on: names.channel, id) else { return nil }
-        let route = Route(eventName: names.event, channelName: names.channel, audience)
-        routes.add(route, for: message, of: bytes)
         return route
+    }
+
+    private func audience(ofEvent eventName: String, on channelName: String?) -> Audience? {
+        // Other threads may cause effects for as long as they like.
+        for _ in 1...2 {
+            switch engine.destination(ofEvent: eventName, on: channelName, id) {
+            case .audience(let audience): return audience
+            case .machine: return nil
+            case .effects:
+                endClaim()
+                guard claim() else { return nil }
+            }
+        }
+        return nil
     }
 
     // MARK: The careful way
@@ -135,7 +156,8 @@ final class Reception {
         do {
             let message = try Envelope(decoding: bytes)
             if engine.tracesMessages { engine.trace("Received", message, String(utf8: bytes)) }
-            keep(message, of: bytes)
+            endClaim()
+            collect(message, of: bytes)
         } catch {
             if engine.tracesMessages {
                 let message = String(utf8: bytes).escapingControls
@@ -146,9 +168,18 @@ final class Reception {
         }
     }
 
-    private func keep(_ message: consuming Envelope, of bytes: Span<UInt8>) {
+    private func collect(_ message: consuming Envelope, of bytes: Span<UInt8>) {
         messages.append(message)
         size += bytes.count
+    }
+
+    /// Hands the collected messages over to the machine.
+    private func handOver() {
+        guard !messages.isEmpty else { return }
+        var (messages, size) = ([Envelope](), 0)
+        swap(&messages, &self.messages)
+        swap(&size, &self.size)
+        engine.receive(messages, size: size, on: id)
     }
 
     private func malformed(_ message: String, size: Int) {

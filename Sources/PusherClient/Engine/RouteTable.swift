@@ -5,7 +5,9 @@ import PusherProtocol
 final class Route {
     let eventName: String
     let channelName: String?
-    var audience: Audience
+    private(set) var audience: Audience
+    /// The count of changes for which the audience holds.
+    private(set) var count: Int
     private let eventBytes: [UInt8]
     private let channelBytes: [UInt8]
 
@@ -13,8 +15,14 @@ final class Route {
         self.eventName = eventName
         self.channelName = channelName
         self.audience = audience
+        count = audience.count
         eventBytes = Array(eventName.utf8)
         channelBytes = Array((channelName ?? "").utf8)
+    }
+
+    func lead(to audience: Audience) {
+        self.audience = audience
+        count = audience.count
     }
 
     @inline(__always)

@@ -58,7 +58,8 @@ package struct WebSocketFrameReader: Sendable {
         var offset = 0
         while let payload = bytes.payloadOfTextFrame(at: offset), payload.count <= maximumMessageSize {
             let text = bytes.extracting(payload)
-            guard text.withUnsafeBytes(\.isUTF8) else { break }
+            // A closure: a key path is made anew each time.
+            guard text.withUnsafeBytes({ $0.isUTF8 }) else { break }
             offset = payload.upperBound
             guard receive(text) else { break }
         }
@@ -189,5 +190,5 @@ private struct UnfinishedMessage: Sendable {
 }
 
 extension ByteBuffer {
-    fileprivate var isUTF8: Bool { withUnsafeReadableBytes(\.isUTF8) }
+    fileprivate var isUTF8: Bool { withUnsafeReadableBytes { $0.isUTF8 } }
 }

@@ -279,7 +279,13 @@ struct DeliveryTests {
     func callDepth() {
         let depths = Log<Int>()
         let budget = BufferBudget(count: 1, size: 1, of: TotalBudget(size: 1))
-        let dispatcher = CallbackDispatcher(queue: .eventLoop, budget, eventLoop: world.loop, logger: .quiet)
+        let dispatcher = CallbackDispatcher(
+            queue: .eventLoop,
+            budget,
+            eventLoop: world.loop,
+            logger: .quiet,
+            changes: ChangeCount()
+        )
         let binding = Binding(dispatcher) { _ in
             var marker: UInt8 = 0
             depths.append(withUnsafeMutablePointer(to: &marker) { Int(bitPattern: $0) })
