@@ -15,6 +15,16 @@ extension ClientStateMachine {
         return recipient(onChannel: channelName)
     }
 
+    /// Changes whenever what ``recipient(ofEvent:on:_:)`` has returned may not hold any more.
+    package struct RecipientVersion: Equatable {
+        fileprivate let attempt: AttemptID?
+        fileprivate let lostRecipients: Int
+    }
+
+    package var recipientVersion: RecipientVersion {
+        RecipientVersion(attempt: connection.establishedAttempt, lostRecipients: subscriptions.lostRecipients)
+    }
+
     private func recipient(onChannel channelName: String?) -> Recipient? {
         guard let channelName else { return .globalListeners }
         return subscriptions.recipient(channelName).map { .channel($0) }

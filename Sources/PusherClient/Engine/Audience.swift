@@ -76,6 +76,13 @@ final class Audience: Sendable {
     /// Whether there are callbacks that run on the queue.
     func hasCallbacks(by queue: CallbackDispatcher) -> Bool { queues.contains { $0 === queue } }
 
+    /// The audience, if it is no more than one callback that runs on the event loop. A callback of the client is none,
+    /// because it may bind another one to the channel.
+    var onlyCallback: Binding? {
+        guard let inPlace, inPlace.first.isEmpty, inPlace.second.count == 1 else { return nil }
+        return sequences.isEmpty && queues.isEmpty && otherQueues.isEmpty ? inPlace.second.first : nil
+    }
+
     /// Calls the callbacks that run on the event loop.
     func callInPlace(_ event: PusherEvent) {
         if let inPlace { call(inPlace, event) }

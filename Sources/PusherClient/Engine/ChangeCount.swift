@@ -1,7 +1,7 @@
 import Atomics
 
-/// Counts everything that may change where an event goes: transitions of the machine, and listeners that are added or
-/// removed.
+/// Counts everything that may change where an event goes: a channel that has lost its recipient, another connection, and
+/// listeners that are added to a registry or removed from it, after somebody has looked into it.
 ///
 /// Whoever makes a change raises the count after the change and before returning. What was looked up when the count was the
 /// same still holds.

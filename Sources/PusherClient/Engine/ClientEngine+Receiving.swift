@@ -25,27 +25,17 @@ extension ClientEngine {
         }
     }
 
-    enum Destination {
-        case audience(Audience)
-        /// There are effects that come before the event.
-        case effects
-        /// The message is no ordinary event.
-        case machine
-    }
-
-    /// Looks up where a message goes.
-    func destination(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Destination {
+    /// Looks up who gets an ordinary event. Returns `nil` for any other message.
+    func audience(ofEvent eventName: String, on channelName: String?, _ id: AttemptID) -> Audience? {
         let count = changes.value
-        let (hasEffects, recipient, channel) = state.withLockedValue {
-            state -> (Bool, ClientStateMachine.Recipient?, PusherChannel?) in
-            guard state.pending.isEmpty else { return (true, nil, nil) }
+        let (recipient, channel) = state.withLockedValue {
+            state -> (ClientStateMachine.Recipient?, PusherChannel?) in
             let recipient = state.machine.recipient(ofEvent: eventName, on: channelName, id)
-            guard case .channel(let id)? = recipient else { return (false, recipient, nil) }
-            return (false, recipient, state.channels[id])
+            guard case .channel(let id)? = recipient else { return (recipient, nil) }
+            return (recipient, state.channels[id])
         }
-        if hasEffects { return .effects }
-        guard recipient != nil else { return .machine }
-        return .audience(Audience(eventName, everyEvent, channel?.listeners, listenerContext, count: count))
+        guard recipient != nil else { return nil }
+        return Audience(eventName, everyEvent, channel?.listeners, listenerContext, count: count)
     }
 
     // MARK: The careful way

@@ -1,3 +1,4 @@
+import Atomics
 import Dispatch
 import Logging
 import NIOConcurrencyHelpers
@@ -113,8 +114,10 @@ package final class ClientEngine: Sendable {
     private let buffers: TotalBudget
     let sequenceBudget: BufferBudget
     let listenerContext: ListenerContext
-    /// Raised by every transition, and whenever a listener is added or removed.
+    /// Raised whenever an event may have to go elsewhere.
     let changes: ChangeCount
+    /// Whether there are effects that were not carried out yet. For those who do not hold the lock.
+    let effectsWait = ManagedAtomic(false)
     let everyEvent: ListenerRegistry
     let userEvents: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
@@ -204,9 +207,11 @@ package final class ClientEngine: Sendable {
     /// Makes a transition. True where the caller has to see to its effects.
     func enqueue<Result>(_ transition: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
         let now = now()
-        defer { changes.raise() }
         return state.withLockedValue { state in
+            let version = state.machine.recipientVersion
             let result = transition(&state, now)
+            if state.machine.recipientVersion != version { changes.raise() }
+            if !state.pending.isEmpty { effectsWait.store(true, ordering: .releasing) }
             let mustDrain = !state.isDraining && !state.pending.isEmpty
             if mustDrain { state.isDraining = true }
             return (result, mustDrain)
@@ -258,6 +263,7 @@ package final class ClientEngine: Sendable {
 
     private func takePending() -> [Effect] {
         state.withLockedValue { state in
+            effectsWait.store(false, ordering: .relaxed)
             defer { state.pending = [] }
             return state.pending
         }

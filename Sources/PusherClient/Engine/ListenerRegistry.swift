@@ -20,6 +20,8 @@ final class ListenerRegistry: Sendable {
         var serial: UInt64 = 0
         var bindingCount = 0
         var accepted = Accepted.everything
+        /// Whether somebody may have kept what ``ListenerRegistry/listeners(for:)`` has returned since the last change.
+        var isLookedUp = false
     }
 
     /// What can still be added.
@@ -43,8 +45,12 @@ final class ListenerRegistry: Sendable {
     }
 
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
-        defer { changes.raise() }
-        return state.withLockedValue(body)
+        let (result, wasLookedUp) = state.withLockedValue { state in
+            defer { state.isLookedUp = false }
+            return (body(&state), state.isLookedUp)
+        }
+        if wasLookedUp { changes.raise() }
+        return result
     }
 
     // MARK: Callbacks
@@ -129,7 +135,10 @@ final class ListenerRegistry: Sendable {
     }
 
     func listeners(for name: String) -> EventListeners {
-        let (forEveryEvent, named) = state.withLockedValue { ($0.forEveryEvent, $0.byName[name] ?? []) }
+        let (forEveryEvent, named) = state.withLockedValue { state in
+            state.isLookedUp = true
+            return (state.forEveryEvent, state.byName[name] ?? [])
+        }
         var listeners = EventListeners()
         for listener in forEveryEvent + named {
             switch listener {

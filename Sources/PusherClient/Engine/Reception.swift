@@ -1,3 +1,4 @@
+import Atomics
 import Logging
 import NIOCore
 import PusherProtocol
@@ -75,6 +76,8 @@ final class Reception {
             guard known != nil else { return false }
             handOver()
         }
+        // What callbacks and other threads have caused comes before the event.
+        if engine.effectsWait.load(ordering: .acquiring) { endClaim() }
         guard hasClaim || claim() else { return false }
         if let known, known.count == changes.value {
             deliver(message, of: bytes, by: known)
@@ -97,7 +100,11 @@ final class Reception {
             data: message.data(in: text),
             userID: message.userID(in: bytes)
         )
-        engine.deliverServerEvent(event, to: route.audience)
+        if let callback = route.onlyCallback, !engine.transformsPayloads {
+            callback.call(event)
+        } else {
+            engine.deliverServerEvent(event, to: route.audience)
+        }
     }
 
     private func claim() -> Bool {
@@ -119,11 +126,10 @@ final class Reception {
         return counts
     }
 
-    /// Looks up the route of an ordinary event. Returns `nil` for any other message. If effects come before the event, they are
-    /// carried out.
+    /// Looks up the route of an ordinary event. Returns `nil` for any other message.
     private func route(_ known: Route?, for message: PlainMessage, of bytes: Span<UInt8>) -> Route? {
         let names = known.map { ($0.eventName, $0.channelName) } ?? message.names(in: bytes)
-        guard let audience = audience(ofEvent: names.0, on: names.1) else { return nil }
+        guard let audience = engine.audience(ofEvent: names.0, on: names.1, id) else { return nil }
         if let known {
             known.lead(to: audience)
             return known
@@ -134,20 +140,6 @@ final class Reception {
             routes.add(route, for: message, of: bytes)
         }
         return route
-    }
-
-    private func audience(ofEvent eventName: String, on channelName: String?) -> Audience? {
-        // Other threads may cause effects for as long as they like.
-        for _ in 1...2 {
-            switch engine.destination(ofEvent: eventName, on: channelName, id) {
-            case .audience(let audience): return audience
-            case .machine: return nil
-            case .effects:
-                endClaim()
-                guard claim() else { return nil }
-            }
-        }
-        return nil
     }
 
     // MARK: The careful way

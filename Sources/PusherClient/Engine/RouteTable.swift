@@ -8,37 +8,37 @@ final class Route {
     private(set) var audience: Audience
     /// The count of changes for which the audience holds.
     private(set) var count: Int
-    private let eventBytes: [UInt8]
-    private let channelBytes: [UInt8]
+    /// The audience, if it is no more than one callback that runs on the event loop.
+    private(set) var onlyCallback: Binding?
 
     init(eventName: String, channelName: String?, _ audience: Audience) {
         self.eventName = eventName
         self.channelName = channelName
         self.audience = audience
         count = audience.count
-        eventBytes = Array(eventName.utf8)
-        channelBytes = Array((channelName ?? "").utf8)
+        onlyCallback = audience.onlyCallback
     }
 
     func lead(to audience: Audience) {
         self.audience = audience
         count = audience.count
+        onlyCallback = audience.onlyCallback
     }
 
     @inline(__always)
     fileprivate func leads(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
         bytes.withUnsafeBytes { bytes in
-            Self.areEqual(bytes, message.event, eventBytes) && Self.areEqual(bytes, message.channel, channelBytes)
+            Self.areEqual(bytes, message.event, eventName) && Self.areEqual(bytes, message.channel, channelName ?? "")
         }
     }
 
     @inline(__always)
-    private static func areEqual(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, _ name: [UInt8]) -> Bool {
-        guard range.count == name.count else { return false }
-        return name.withUnsafeBytes { name in
+    private static func areEqual(_ bytes: UnsafeRawBufferPointer, _ range: Range<Int>, _ name: String) -> Bool {
+        name.utf8.withContiguousStorageIfAvailable { name in
+            guard range.count == name.count else { return false }
             guard let name = name.baseAddress, let bytes = bytes.baseAddress else { return true }
             return memcmp(name, bytes + range.lowerBound, range.count) == 0
-        }
+        } ?? false
     }
 }
 

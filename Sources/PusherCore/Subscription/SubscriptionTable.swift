@@ -27,6 +27,8 @@ package struct SubscriptionTable: Hashable, Sendable {
     }
 
     private var entries: [String: Entry] = [:]
+    /// How often a channel has lost its recipient, or has got another one.
+    private(set) var lostRecipients = 0
     /// Kept, and not counted when somebody asks: that is after each piece of work.
     private var tally = Tally()
 
@@ -38,7 +40,10 @@ package struct SubscriptionTable: Hashable, Sendable {
         set {
             let entry = newValue.map { Entry($0) }
             let old = entry.map { entries.updateValue($0, forKey: name) } ?? entries.removeValue(forKey: name)
-            if let old { tally.add(Self.tally(old), times: -1) }
+            if let old {
+                tally.add(Self.tally(old), times: -1)
+                compare(old.recipient, entry?.recipient)
+            }
             if let entry { tally.add(Self.tally(entry)) }
         }
     }
@@ -51,9 +56,15 @@ package struct SubscriptionTable: Hashable, Sendable {
         guard let index = entries.index(forKey: name) else { return nil }
         tally.add(Self.tally(entries.values[index]), times: -1)
         let result = change(&entries.values[index].subscription.value)
-        entries.values[index].recipient = entries.values[index].subscription.value.recipient
+        let recipient = entries.values[index].subscription.value.recipient
+        compare(entries.values[index].recipient, recipient)
+        entries.values[index].recipient = recipient
         tally.add(Self.tally(entries.values[index]))
         return result
+    }
+
+    private mutating func compare(_ old: ChannelID?, _ new: ChannelID?) {
+        if old != nil, old != new { lostRecipients &+= 1 }
     }
 
     private static func tally(_ entry: Entry) -> Tally {

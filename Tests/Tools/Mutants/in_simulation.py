@@ -36,7 +36,7 @@ MUTANTS = [
     ("requests that nobody waits for", "ClientEngine+Effects.swift",
      "        loopState.value.authorizations.remove(authorization)?.cancel()\n", "        _ = loopState.value.authorizations.remove(authorization)\n"),
     ("events that overtake a change of state", "ClientEngine+Receiving.swift",
-     "            guard state.pending.isEmpty else { return (true, nil, nil) }\n", ""),
+     "guard !state.isDraining, state.pending.isEmpty, state.machine", "guard !state.isDraining, state.machine"),
     ("a name that cannot be resolved just now", "ConnectionStateMachine+Loss.swift",
      "guard configuration.autoReconnect else {", "guard configuration.autoReconnect, error.code != .nameResolutionFailed else {"),
     ("the user after a loss", "ClientStateMachine.swift",
