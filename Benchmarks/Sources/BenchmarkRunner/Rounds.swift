@@ -14,7 +14,9 @@ struct Rounds {
     init(_ values: [Run: [[String: Double]]]) { self.values = values }
 
     func numbers(_ measured: Measured) -> [Double] {
-        (values[measured.run] ?? []).compactMap { $0[measured.key] }
+        let numbers = (values[measured.run] ?? []).compactMap { $0[measured.key] }
+        guard let base = measured.base else { return numbers }
+        return zip(numbers, self.numbers(Measured(run: base, key: measured.key))).map { $0 - $1 }
     }
 
     func spread(_ measured: Measured) -> Spread? { Spread(numbers(measured)) }

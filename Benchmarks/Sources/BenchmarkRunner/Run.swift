@@ -32,6 +32,12 @@ struct Run: Hashable, Sendable, Encodable {
 struct Measured: Hashable, Sendable {
     let run: Run
     let key: String
+    /// The run whose number is taken away from it.
+    var base: Run?
+
+    func without(_ base: Run) -> Measured { Measured(run: run, key: key, base: base) }
+
+    var runs: [Run] { [run] + (base.map { [$0] } ?? []) }
 }
 
 /// Runs that are compared with each other, and so are made by turns.
@@ -44,7 +50,7 @@ struct Suite: Sendable {
 
     /// Each once, in the order in which they are named.
     var runs: [Run] {
-        let named = rows.flatMap { row in [row.value.run] + (row.reference.run.map { [$0] } ?? []) } + more
+        let named = rows.flatMap { row in row.value.runs + row.reference.runs } + more
         var seen: Set<Run> = []
         return named.filter { seen.insert($0).inserted }
     }
@@ -60,10 +66,10 @@ struct Row: Sendable {
         /// Nothing: the value stands for itself.
         case none
 
-        var run: Run? {
+        var runs: [Run] {
             switch self {
-            case .measured(let measured), .known(_, where: let measured, took: _): measured.run
-            case .none: nil
+            case .measured(let measured), .known(_, where: let measured, took: _): measured.runs
+            case .none: []
             }
         }
     }

@@ -14,7 +14,7 @@ extension Plan {
                     thousand.wall,
                     against: .measured(raw.wall),
                     unit: .milliseconds,
-                    must: 2,
+                    must: 1.5,
                     stretch: 1.2
                 ),
                 Row("likewise, CPU", thousand.cpu, against: .measured(raw.cpu), unit: .milliseconds),
@@ -53,7 +53,7 @@ extension Plan {
                         authorized.wall,
                         against: .measured(requests.wall),
                         unit: .milliseconds,
-                        must: 2,
+                        must: 3,
                         stretch: 1.3
                     ),
                     Row("likewise, CPU", authorized.cpu, against: .measured(requests.cpu), unit: .milliseconds),
