@@ -196,6 +196,6 @@ extension ClientEngine {
             """
         )
         step { state, _ in state.pending.append(.report(error)) }
-        return UUID().uuidString
+        return callbackIDs.next()
     }
 }

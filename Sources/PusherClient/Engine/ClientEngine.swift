@@ -121,7 +121,8 @@ package final class ClientEngine: Sendable {
     let everyEvent: ListenerRegistry
     let userEvents: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
-    let watchlistCallbacks = WatchlistCallbacks()
+    let callbackIDs = CallbackIDs()
+    let watchlistCallbacks: WatchlistCallbacks
     let statuses: Broadcast<ConnectionStatus>
     let errors: Broadcast<PusherClientError>
 
@@ -129,6 +130,7 @@ package final class ClientEngine: Sendable {
     let loopState: NIOLoopBoundBox<LoopState>
 
     init(endpoint: Endpoint, options: PusherClientOptions, environment: Environment) {
+        watchlistCallbacks = WatchlistCallbacks(callbackIDs)
         let changes = ChangeCount()
         self.changes = changes
         let buffers = TotalBudget(size: options.limits.totalBufferSize)
@@ -150,8 +152,8 @@ package final class ClientEngine: Sendable {
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
-        everyEvent = ListenerRegistry(limit: options.limits.bindings, budget, changes)
-        userEvents = ListenerRegistry(limit: options.limits.bindings, budget, changes)
+        everyEvent = ListenerRegistry(limit: options.limits.bindings, budget, changes, callbackIDs)
+        userEvents = ListenerRegistry(limit: options.limits.bindings, budget, changes, callbackIDs)
         watchlistEvents = Broadcast { EventBuffer(budget) }
         statuses = Broadcast(initial: .initialized) { EventBuffer(budget) }
         func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {
@@ -179,7 +181,7 @@ package final class ClientEngine: Sendable {
     }
 
     func makeListenerRegistry() -> ListenerRegistry {
-        ListenerRegistry(limit: limits.bindings, sequenceBudget, changes)
+        ListenerRegistry(limit: limits.bindings, sequenceBudget, changes, callbackIDs)
     }
 
     // MARK: Time

@@ -1,4 +1,3 @@
-import Foundation
 import NIOConcurrencyHelpers
 
 /// Who wants the events of a channel, or of all channels: callbacks and sequences alike, in the order in which they
@@ -37,8 +36,10 @@ final class ListenerRegistry: Sendable {
     private let limit: Int
     private let budget: BufferBudget
     private let changes: ChangeCount
+    private let ids: CallbackIDs
 
-    init(limit: Int, _ budget: BufferBudget, _ changes: ChangeCount) {
+    init(limit: Int, _ budget: BufferBudget, _ changes: ChangeCount, _ ids: CallbackIDs) {
+        self.ids = ids
         self.limit = limit
         self.budget = budget
         self.changes = changes
@@ -64,7 +65,7 @@ final class ListenerRegistry: Sendable {
         by dispatcher: CallbackDispatcher,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
-        let binding = Binding(dispatcher, callback)
+        let binding = Binding(ids.next(), dispatcher, callback)
         let isRefused = change { state in
             guard state.bindingCount < limit else { return true }
             if state.accepted != .nothing { state.add(.callback(binding), name) }
@@ -212,7 +213,7 @@ extension ListenerRegistry.State {
 
 /// A bound callback. After ``unbind()`` returned, no call of it begins on the queue that calls it.
 final class Binding: Sendable {
-    let id = UUID().uuidString
+    let id: String
     let dispatcher: CallbackDispatcher
     private let callback: NIOLockedValueBox<Callback?>
 
@@ -222,7 +223,8 @@ final class Binding: Sendable {
         let call: @Sendable (PusherEvent) -> Void
     }
 
-    init(_ dispatcher: CallbackDispatcher, _ callback: @escaping @Sendable (PusherEvent) -> Void) {
+    init(_ id: String, _ dispatcher: CallbackDispatcher, _ callback: @escaping @Sendable (PusherEvent) -> Void) {
+        self.id = id
         self.dispatcher = dispatcher
         self.callback = NIOLockedValueBox(Callback(call: callback))
     }

@@ -1,15 +1,15 @@
-import Foundation
 import NIOConcurrencyHelpers
 
 /// The callbacks of a watchlist.
 final class WatchlistCallbacks: Sendable {
     private final class Callback: Sendable {
-        let id = UUID().uuidString
+        let id: String
         let eventName: String
         private let call: @Sendable (WatchlistEvent) -> Void
         private let isBound = NIOLockedValueBox(true)
 
-        init(_ eventName: String, _ call: @escaping @Sendable (WatchlistEvent) -> Void) {
+        init(_ id: String, _ eventName: String, _ call: @escaping @Sendable (WatchlistEvent) -> Void) {
+            self.id = id
             self.eventName = eventName
             self.call = call
         }
@@ -28,10 +28,13 @@ final class WatchlistCallbacks: Sendable {
     }
 
     private let state = NIOLockedValueBox(State())
+    private let ids: CallbackIDs
+
+    init(_ ids: CallbackIDs) { self.ids = ids }
 
     /// Nil where so many are bound already.
     func bind(_ eventName: String, limit: Int, _ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String? {
-        let callback = Callback(eventName, call)
+        let callback = Callback(ids.next(), eventName, call)
         let isBound = state.withLockedValue { state in
             guard state.callbacks.count < limit else { return false }
             // Nobody would let go of it any more.

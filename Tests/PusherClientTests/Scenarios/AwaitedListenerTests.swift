@@ -254,7 +254,10 @@ struct AwaitedListenerTests {
         let pusher = world.makeClient(.virtual(limits: .init(sequenceBuffer: 4)))
         let channel = pusher.subscribe("orders")
         let events = channel.events
-        for number in 1...20 { channel.handleEvent(event: PusherEvent(eventName: "e", data: "\(number)")) }
+        for number in 1...20 {
+            let event = PusherEvent(eventName: "e", data: "\(number)")
+            pusher.engine.deliverAgain(event, to: channel.listeners)
+        }
         await world.run()
         #expect(events.droppedCount == 16)
         #expect(try await !isPaused(pusher))

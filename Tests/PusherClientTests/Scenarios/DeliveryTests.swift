@@ -286,7 +286,7 @@ struct DeliveryTests {
             logger: .quiet,
             changes: ChangeCount()
         )
-        let binding = Binding(dispatcher) { _ in
+        let binding = Binding("1", dispatcher) { _ in
             var marker: UInt8 = 0
             depths.append(withUnsafeMutablePointer(to: &marker) { Int(bitPattern: $0) })
         }
