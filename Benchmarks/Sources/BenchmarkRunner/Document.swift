@@ -5,6 +5,7 @@ struct Document: Encodable {
     struct Row: Encodable {
         let table: String
         let title: String
+        let unit: Unit
         let value: Spread
         let reference: Spread?
         /// The ratios, or where nothing is compared the values.

@@ -33,6 +33,7 @@ struct Report {
                 Document.Row(
                     table: suite.name,
                     title: row.title,
+                    unit: row.unit,
                     value: value,
                     reference: reference,
                     comparison: comparison,

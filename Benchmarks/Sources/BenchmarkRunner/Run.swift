@@ -99,7 +99,7 @@ struct Row: Sendable {
 }
 
 /// How a number is written.
-enum Unit: Sendable {
+enum Unit: String, Sendable, Encodable {
     case microseconds
     case milliseconds
     case kilobytes
