@@ -195,14 +195,17 @@ struct OneReadTests {
     func sequenceReleased() async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
-        weak var event: PusherEvent?
-        orders.bind { event = $0 }
+        struct Received: Sendable {
+            weak let event: PusherEvent?
+        }
+        let received = Log<Received>()
+        orders.bind { received.append(Received(event: $0)) }
         var events: EventSequence<PusherEvent>? = orders.events
         try await send("e", count: 1)
-        #expect(event != nil)
+        #expect(received.elements.first?.event != nil)
         #expect(events != nil)
         events = nil
-        #expect(event == nil)
+        #expect(received.elements.map(\.event) == [nil])
     }
 
     @Test("ordinary events and all others of one read are delivered in order", arguments: 0..<50)
