@@ -57,6 +57,7 @@ let package = Package(
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
+        .library(name: "ServerSentEvents", targets: ["ServerSentEvents"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
@@ -106,6 +107,7 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
+        .target(name: "ServerSentEvents", swiftSettings: fuzzed),
         // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
         .target(
             name: "CPusherProtocol",
@@ -263,6 +265,12 @@ let package = Package(
                 "RealtimePrimitives", "RealtimeNetworking", "WebSocketClient", "SocketTestSupport", "TestSupport",
                 "TestTLS", logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL,
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "ServerSentEventsTests",
+            dependencies: ["ServerSentEvents", "TestSupport"],
+            exclude: ["Parsing/vectors.json"],
             swiftSettings: settings
         ),
         .testTarget(
