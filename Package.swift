@@ -58,6 +58,7 @@ let package = Package(
         .library(name: "PusherClient", targets: ["PusherClient"]),
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
         .library(name: "ServerSentEvents", targets: ["ServerSentEvents"]),
+        .library(name: "EventSourceTestServer", targets: ["EventSourceTestServer"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
@@ -107,7 +108,19 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
-        .target(name: "ServerSentEvents", swiftSettings: fuzzed),
+        .target(
+            name: "ServerSentEvents",
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", nioCore, nioPosix, nioConcurrencyHelpers,
+                logging,
+            ],
+            swiftSettings: fuzzed
+        ),
+        .target(
+            name: "EventSourceTestServer",
+            dependencies: [nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL],
+            swiftSettings: settings
+        ),
         // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
         .target(
             name: "CPusherProtocol",
@@ -269,7 +282,11 @@ let package = Package(
         ),
         .testTarget(
             name: "ServerSentEventsTests",
-            dependencies: ["ServerSentEvents", "TestSupport"],
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "ServerSentEvents",
+                "EventSourceTestServer", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix,
+                nioEmbedded, nioConcurrencyHelpers, nioSSL,
+            ],
             exclude: ["Parsing/vectors.json"],
             swiftSettings: settings
         ),

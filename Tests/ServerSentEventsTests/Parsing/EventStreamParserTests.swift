@@ -2,7 +2,7 @@ import ServerSentEvents
 import TestSupport
 import Testing
 
-@Suite("The parser of event streams")
+@Suite("The parser of event streams", .timeLimit(.minutes(5)))
 struct EventStreamParserTests {
     @Test("an event is there as soon as its empty line has ended, at a CR without the next byte")
     func atOnce() {

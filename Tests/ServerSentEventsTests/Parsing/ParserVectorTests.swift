@@ -2,7 +2,7 @@ import Foundation
 import ServerSentEvents
 import Testing
 
-@Suite("Vectors of the event stream format")
+@Suite("Vectors of the event stream format", .timeLimit(.minutes(5)))
 struct ParserVectorTests {
     struct Vector: Decodable, Sendable, CustomTestStringConvertible {
         var name: String
