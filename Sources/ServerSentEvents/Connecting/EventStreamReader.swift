@@ -117,9 +117,7 @@ final class EventStreamReader {
         }
     }
 
-    var lastEventID: String { parser.lastEventID }
-
-    private var position: Position {
+    var position: Position {
         Position(
             lastEventID: parser.lastEventID,
             reconnectionTime: parser.reconnectionTime,

@@ -165,7 +165,7 @@ extension EventStreamReader {
         EventStreamError(
             .connectionLost,
             "The server ended the response before the last event.",
-            lastEventID: lastEventID
+            lastEventID: position.lastEventID
         )
     }
 }
