@@ -290,6 +290,17 @@ let package = Package(
             exclude: ["Parsing/vectors.json"],
             swiftSettings: settings
         ),
+        // A program as users of IKEventSource have it, with a compiler that is set as theirs is.
+        .testTarget(
+            name: "IKEventSourceProgramTests",
+            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            swiftSettings: [.swiftLanguageMode(.v5)] + warnings
+        ),
+        .testTarget(
+            name: "ServerSentEventsProgramTests",
+            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            swiftSettings: warnings
+        ),
         .testTarget(
             name: "PusherProtocolTests",
             dependencies: ["PusherProtocol", "EnvelopeCorpus", "TestSupport", crypto],
