@@ -167,7 +167,8 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "PusherClient", "PusherCore",
-                "PusherTestServer", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
+                "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "TestSupport", argumentParser, logging,
+                nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings
@@ -183,6 +184,13 @@ let package = Package(
             name: "ClientTestSupport",
             dependencies: ["PusherClient", "PusherCore", nioCore, nioConcurrencyHelpers],
             path: "Tests/Tools/ClientTestSupport",
+            swiftSettings: settings
+        ),
+        // A slow parser of event streams, and what both make of a stream: for the tests and the fuzzer.
+        .target(
+            name: "EventStreamTestSupport",
+            dependencies: ["ServerSentEvents"],
+            path: "Tests/EventStreamTestSupport",
             swiftSettings: settings
         ),
         .target(
@@ -219,8 +227,8 @@ let package = Package(
             name: "fuzzer",
             dependencies: [
                 "ClientTestSupport", "PusherProtocol", "PusherEncryption", "PusherClient", "PusherCore",
-                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "TestSupport", nioCore,
-                nioEmbedded, nioConcurrencyHelpers, logging,
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "ServerSentEvents",
+                "EventStreamTestSupport", "TestSupport", nioCore, nioEmbedded, nioConcurrencyHelpers, logging,
             ],
             path: "Tests/Tools/Fuzzing",
             exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
@@ -284,8 +292,8 @@ let package = Package(
             name: "ServerSentEventsTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "ServerSentEvents",
-                "EventSourceTestServer", "SocketTestSupport", "TestSupport", "TestTLS", logging, nioCore, nioPosix,
-                nioEmbedded, nioConcurrencyHelpers, nioSSL,
+                "EventSourceTestServer", "EventStreamTestSupport", "TestSupport", "TestTLS", nioCore, nioEmbedded,
+                nioConcurrencyHelpers,
             ],
             exclude: ["Parsing/vectors.json"],
             swiftSettings: settings

@@ -100,6 +100,9 @@ public final class EventSourceTestServer: Sendable {
     /// The requests that the server has received, in order.
     public var requests: [TestRequest] { state.withLockedValue { $0.requests } }
 
+    /// Forgets the requests that were received, and begins to count them anew.
+    public func forgetRequests() { state.withLockedValue { $0.requests = [] } }
+
     /// How many connections are open.
     public var connectionCount: Int { state.withLockedValue { $0.channels.count } }
 

@@ -1,3 +1,4 @@
+import EventStreamTestSupport
 import ServerSentEvents
 import TestSupport
 import Testing

@@ -1,3 +1,4 @@
+import EventStreamTestSupport
 import Foundation
 import ServerSentEvents
 import Testing

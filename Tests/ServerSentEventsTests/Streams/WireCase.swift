@@ -1,3 +1,4 @@
+import EventStreamTestSupport
 import ServerSentEvents
 
 /// A body that a server sends in pieces, and what a stream makes of it. The cases are those of the field's contract suite.

@@ -1,8 +1,8 @@
 import ServerSentEvents
 
 /// The standard's algorithm, step by step, over a whole stream that is decoded first.
-enum PlainParser {
-    static func run(_ bytes: [UInt8]) -> ParserRun {
+package enum PlainParser {
+    package static func run(_ bytes: [UInt8]) -> ParserRun {
         var scalars = Array(String(decoding: bytes, as: UTF8.self).unicodeScalars)
         if scalars.first == "\u{FEFF}" { scalars.removeFirst() }
         var run = ParserRun()

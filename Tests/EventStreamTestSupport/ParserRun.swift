@@ -1,20 +1,20 @@
-import ServerSentEvents
+package import ServerSentEvents
 
 /// What a parser makes of a stream.
-struct ParserRun: Equatable {
-    var elements: [EventStreamParser.Element] = []
-    var lastEventID = ""
-    var reconnectionTime: Int64?
-    var isTooLarge = false
+package struct ParserRun: Equatable {
+    package var elements: [EventStreamParser.Element] = []
+    package var lastEventID = ""
+    package var reconnectionTime: Int64?
+    package var isTooLarge = false
 
-    var events: [ServerSentEvent] {
+    package var events: [ServerSentEvent] {
         elements.compactMap { if case .event(let event) = $0 { event } else { nil } }
     }
 
-    init() {}
+    package init() {}
 
     /// - Parameter reportsAtOnce: Called with the number of a chunk and what it has brought.
-    init(
+    package init(
         _ chunks: [[UInt8]],
         limit: Int = 16 << 20,
         reportsComments: Bool = true,
@@ -36,11 +36,11 @@ struct ParserRun: Equatable {
         reconnectionTime = parser.reconnectionTime
     }
 
-    init(_ text: String, limit: Int = 16 << 20) { self.init([Array(text.utf8)], limit: limit) }
+    package init(_ text: String, limit: Int = 16 << 20) { self.init([Array(text.utf8)], limit: limit) }
 }
 
 extension EventStreamParser {
-    mutating func elements(_ chunk: [UInt8]) throws -> [Element] {
+    package mutating func elements(_ chunk: [UInt8]) throws -> [Element] {
         var elements: [Element] = []
         var start = 0
         while start < chunk.count {
@@ -53,9 +53,9 @@ extension EventStreamParser {
 }
 
 extension [UInt8] {
-    func cut(at places: [Int]) -> [[UInt8]] {
+    package func cut(at places: [Int]) -> [[UInt8]] {
         zip([0] + places, places + [count]).map { Array(self[$0..<$1]) }
     }
 
-    var bytewise: [[UInt8]] { map { [$0] } }
+    package var bytewise: [[UInt8]] { map { [$0] } }
 }
