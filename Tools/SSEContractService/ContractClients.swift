@@ -46,7 +46,7 @@ actor ContractClients {
             }
             try await exchange.answer(202)
         }
-        try await exchange.answer(201, headers: ["Location": path])
+        try await exchange.answer(201, headers: ["Location": server.url + path])
     }
 
     private func stream(_ parameters: Parameters) -> EventStream {

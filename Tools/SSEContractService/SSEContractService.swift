@@ -35,7 +35,7 @@ enum SSEContractService {
         }
         print("ready")
         fflush(nil)
-        await quits.first { _ in true }
+        for await _ in quits { break }
         await server.stop()
     }
 
