@@ -131,7 +131,7 @@ public final class EventStream: Sendable {
     /// code does not iterate, and repeats any request.
     public func restart() { session.restart() }
 
-    /// Closes the stream for good, and returns at once. The sequences end without an error; an event that has arrived and that
-    /// your code has not taken may be discarded. It can be called from any thread and more than once.
+    /// Closes the stream for good, and returns at once. The sequences end without an error. Events that your code has not
+    /// taken are discarded. It can be called from any thread and more than once.
     public func close() { session.close() }
 }

@@ -30,6 +30,7 @@ final class EventStreamReader {
 
     /// The next item, or `nil` at the end and if the task is cancelled.
     func next() async throws(EventStreamError) -> EventStreamItem? {
+        if session.isOver { stop() }
         while true {
             if let item = try nextParsed() { return item }
             if let item = items.popFirst() {
@@ -55,7 +56,7 @@ final class EventStreamReader {
         report()
         isOver = true
         (items, bytes) = ([], ByteBuffer())
-        if isStarted { session.close() }
+        if isStarted { session.stop() }
     }
 
     private func start() throws(EventStreamError) {

@@ -26,6 +26,8 @@ final class EventStreamSession: Sendable {
 
     private struct Shared {
         var isIterated = false
+        /// Whether the app has closed the stream, which the event loop may not know yet.
+        var isClosed = false
         var position: Machine.Position
         var statistics = EventStreamStatistics()
     }
@@ -78,9 +80,16 @@ final class EventStreamSession: Sendable {
     }
 
     func restart() { step { $0.restart(now: $1) } }
-    func close() { step { machine, _ in machine.close() } }
+
+    func close() {
+        shared.withLockedValue { $0.isClosed = true }
+        stop()
+    }
 
     // MARK: The reader
+
+    /// Whether the reader's task is not to get anything more.
+    var isOver: Bool { Task.isCancelled || shared.withLockedValue { $0.isClosed } }
 
     /// Connects. Returns false if the stream was iterated before.
     func start() -> Bool {
@@ -91,6 +100,9 @@ final class EventStreamSession: Sendable {
         if isFirst { step { machine, _ in machine.start() } }
         return isFirst
     }
+
+    /// Ends the stream, whether by the app or because nobody reads it any more.
+    func stop() { step { machine, _ in machine.close() } }
 
     func take() -> (items: [EventStreamInbox.Item], end: EventStreamInbox.End?) {
         let (items, end, wasFull) = inbox.take()
@@ -104,7 +116,7 @@ final class EventStreamSession: Sendable {
         await withTaskCancellationHandler {
             await inbox.wait()
         } onCancel: {
-            close()
+            stop()
         }
     }
 

@@ -47,9 +47,15 @@ struct ConnectionTests {
             open.stream.close()
             #expect(await open.next() == .end)
 
-            let stream = EventStream(server.url + "/open")
-            for try await _ in stream.events { stream.close() }
-            #expect(stream.state == .closed(nil))
+            server.script([.open("data: a\n\ndata: b\n\ndata: c\n\n")], at: "/three")
+            let stream = EventStream(server.url + "/three")
+            var count = 0
+            for try await _ in stream.events {
+                count += 1
+                if count == 2 { stream.close() }
+            }
+            #expect(count == 2)
+            for await state in stream.states where state == .closed(nil) { break }
             await waitUntil { server.connectionCount == 0 }
         }
     }
