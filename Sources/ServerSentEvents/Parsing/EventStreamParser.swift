@@ -36,11 +36,15 @@ package struct EventStreamParser: Sendable {
     private var bytesWithoutLineFeed = 0
     /// The start of a line whose end has not come yet.
     private var line: [UInt8] = []
+    /// Whether that line is one of data, whose value goes to ``data`` as it comes.
+    private var isWithinData = false
+    /// How many bytes of the limit the current event has taken, up to the start of what comes next.
+    private var size = 0
 
     private var type = ""
     private var id: String
     /// Each line of data with an LF behind it.
-    private var data: [UInt8] = []
+    private var data = EventData()
 
     /// - Parameters:
     ///   - lastEventID: Of the response before.
@@ -65,6 +69,8 @@ package struct EventStreamParser: Sendable {
     /// - Returns: How many bytes were read, and the element; `nil` if more bytes are needed.
     package mutating func read(_ bytes: UnsafeRawBufferPointer) throws(TooLarge) -> (count: Int, element: Element?) {
         var rest = bytes[...]
+        // The only line of data so far, where it is: most events are read without a copy of it.
+        var onlyData: UnsafeRawBufferPointer?
         while !rest.isEmpty {
             if skipsLineFeed {
                 skipsLineFeed = false
@@ -74,18 +80,40 @@ package struct EventStreamParser: Sendable {
                 }
             }
             guard let end = endOfLine(in: rest) else {
-                guard rest.count <= limit - data.count - line.count else { throw TooLarge() }
-                line += rest
+                keep(&onlyData)
+                try take(rest.count)
+                readStart(UnsafeRawBufferPointer(rebasing: rest))
                 return (bytes.count, nil)
             }
+            try take(end - rest.startIndex)
             let isReturn = rest[end] == .carriageReturn
-            let element = try read(lineEndingWith: UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            let element = read(lineEndingWith: UnsafeRawBufferPointer(rebasing: rest[..<end]), &onlyData)
+            // The data with its line feeds is what stays of the lines.
+            size = data.count + (onlyData.map { $0.count + 1 } ?? 0)
             bytesWithoutLineFeed = max(0, bytesWithoutLineFeed - (end + 1 - rest.startIndex))
             rest = rest[(end + 1)...]
             skipsLineFeed = isReturn
-            if let element { return (bytes.count - rest.count, element) }
+            if let element {
+                keep(&onlyData)
+                return (bytes.count - rest.count, element)
+            }
         }
+        keep(&onlyData)
         return (bytes.count, nil)
+    }
+
+    /// Counts bytes of the current line.
+    private mutating func take(_ count: Int) throws(TooLarge) {
+        guard count <= limit - size else { throw TooLarge() }
+        size += count
+    }
+
+    /// Copies the only line of data, which is to outlive its chunk, or is the only one no more.
+    private mutating func keep(_ onlyData: inout UnsafeRawBufferPointer?) {
+        guard let value = onlyData else { return }
+        data.append(value)
+        data.append(.lineFeed)
+        onlyData = nil
     }
 
     /// The index of the CR or LF that ends the current line.
@@ -100,51 +128,81 @@ package struct EventStreamParser: Sendable {
         return carriageReturn.map { $0 + rest.startIndex } ?? lineFeed
     }
 
+    /// The chunk ends within a line.
+    private mutating func readStart(_ part: UnsafeRawBufferPointer) {
+        if isWithinData {
+            data.append(part)
+            return
+        }
+        line += part
+        // More than a mark, the name, the colon and a space have: what follows is the value for sure.
+        guard line.count > 9 else { return }
+        line.withUnsafeBytes { line in
+            let line = withoutMark(line)
+            guard let value = line.value(of: "data") else { return }
+            (isFirstLine, isWithinData) = (false, true)
+            data.append(value)
+        }
+        if isWithinData { line.removeAll(keepingCapacity: true) }
+    }
+
     /// - Parameter part: The whole line, or what is missing of it.
-    private mutating func read(lineEndingWith part: UnsafeRawBufferPointer) throws(TooLarge) -> Element? {
-        guard part.count <= limit - data.count - line.count else { throw TooLarge() }
-        guard !line.isEmpty else { return read(line: part) }
+    private mutating func read(
+        lineEndingWith part: UnsafeRawBufferPointer,
+        _ onlyData: inout UnsafeRawBufferPointer?
+    ) -> Element? {
+        if isWithinData {
+            isWithinData = false
+            data.append(part)
+            data.append(.lineFeed)
+            return nil
+        }
+        guard !line.isEmpty else { return read(line: part, &onlyData) }
         var whole: [UInt8] = []
         swap(&whole, &line)
         whole += part
-        let element = whole.withUnsafeBytes { read(line: $0) }
+        let element = whole.withUnsafeBytes { whole in
+            let element = read(line: whole, &onlyData)
+            keep(&onlyData)
+            return element
+        }
         whole.removeAllForReuse()
         swap(&whole, &line)
         return element
     }
 
-    private mutating func read(line: UnsafeRawBufferPointer) -> Element? {
-        var line = line
-        if isFirstLine {
-            isFirstLine = false
-            if line.starts(with: [0xEF, 0xBB, 0xBF]) { line = UnsafeRawBufferPointer(rebasing: line[3...]) }
-        }
-        guard let first = line.first else { return endBlock() }
-        if first == .colon {
-            return reportsComments ? .comment(String(decoding: line.dropFirst(), as: UTF8.self)) : nil
-        }
-        let colon = UnsafeRawBufferPointer(rebasing: line.prefix(Self.longestName + 1)).firstIndex(of: .colon)
-        // A longer name is none of those that mean something.
-        guard let end = colon ?? (line.count <= Self.longestName ? line.count : nil) else { return nil }
-        var value = line[min(end + 1, line.count)...]
-        if value.first == .space { value.removeFirst() }
-        read(field: UnsafeRawBufferPointer(rebasing: line[..<end]), UnsafeRawBufferPointer(rebasing: value))
-        return nil
+    /// The line without the byte order mark that a stream can begin with.
+    private func withoutMark(_ line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        isFirstLine && line.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: line[3...]) : line
     }
 
-    private static let longestName = 5
-
-    private mutating func read(field name: UnsafeRawBufferPointer, _ value: UnsafeRawBufferPointer) {
-        if name.elementsEqual("data".utf8) {
-            data += value
-            data.append(.lineFeed)
-        } else if name.elementsEqual("event".utf8) {
-            type = String(decoding: value, as: UTF8.self)
-        } else if name.elementsEqual("id".utf8) {
-            if value.firstIndex(of: 0) == nil { id = String(decoding: value, as: UTF8.self) }
-        } else if name.elementsEqual("retry".utf8) {
-            if let time = Self.milliseconds(value) { reconnectionTime = time }
+    private mutating func read(
+        line: UnsafeRawBufferPointer,
+        _ onlyData: inout UnsafeRawBufferPointer?
+    ) -> Element? {
+        let line = withoutMark(line)
+        isFirstLine = false
+        switch line.first {
+        case nil: return endBlock(&onlyData)
+        case .colon?:
+            return reportsComments ? .comment(String(decoding: line.dropFirst(), as: UTF8.self)) : nil
+        case UInt8(ascii: "d")?:
+            guard let value = line.value(of: "data") else { return nil }
+            let isOnly = data.isEmpty && onlyData == nil
+            keep(&onlyData)
+            onlyData = value
+            if !isOnly { keep(&onlyData) }
+        case UInt8(ascii: "e")?:
+            if let value = line.value(of: "event") { type = String(decoding: value, as: UTF8.self) }
+        case UInt8(ascii: "i")?:
+            guard let value = line.value(of: "id"), value.firstIndex(of: 0) == nil else { return nil }
+            id = String(decoding: value, as: UTF8.self)
+        case UInt8(ascii: "r")?:
+            guard let value = line.value(of: "retry"), let time = Self.milliseconds(value) else { return nil }
+            reconnectionTime = time
+        default: break
         }
+        return nil
     }
 
     private static func milliseconds(_ digits: UnsafeRawBufferPointer) -> Int64? {
@@ -155,14 +213,20 @@ package struct EventStreamParser: Sendable {
         return Int64(String(decoding: digits, as: UTF8.self)) ?? .max
     }
 
-    private mutating func endBlock() -> Element? {
+    private mutating func endBlock(_ onlyData: inout UnsafeRawBufferPointer?) -> Element? {
         lastEventID = id
-        let type = type
-        self.type = ""
-        guard !data.isEmpty else { return nil }
-        let text = String(decoding: data.dropLast(), as: UTF8.self)
-        data.removeAllForReuse()
-        return .event(ServerSentEvent(event: type.isEmpty ? "message" : type, data: text, id: lastEventID))
+        let event = type.isEmpty ? "message" : type
+        type = ""
+        let text: String
+        if let value = onlyData {
+            onlyData = nil
+            text = String(decoding: value, as: UTF8.self)
+        } else if !data.isEmpty {
+            text = data.takeText()
+        } else {
+            return nil
+        }
+        return .event(ServerSentEvent(event: event, data: text, id: lastEventID))
     }
 }
 
@@ -179,6 +243,16 @@ extension [UInt8] {
 }
 
 extension UnsafeRawBufferPointer {
+    /// The value of a field, if the line is one of that name.
+    fileprivate func value(of name: StaticString) -> UnsafeRawBufferPointer? {
+        let length = name.utf8CodeUnitCount
+        guard let baseAddress, count >= length, memcmp(baseAddress, name.utf8Start, length) == 0 else { return nil }
+        guard count > length else { return UnsafeRawBufferPointer(rebasing: self[length...]) }
+        guard self[length] == .colon else { return nil }
+        let start = count > length + 1 && self[length + 1] == .space ? length + 2 : length + 1
+        return UnsafeRawBufferPointer(rebasing: self[start...])
+    }
+
     /// The search of the C library, which looks at many bytes at once.
     fileprivate func firstIndex(of byte: UInt8) -> Int? {
         guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }

@@ -144,6 +144,20 @@ struct EventStreamParserTests {
         }
     }
 
+    @Test("data of several MiB is put together, with what is no UTF-8 in it")
+    func largeData() {
+        let line = "data: " + String(repeating: "€", count: 300_000)
+        var stream = Array("\(line)\n\(line)\ndata:".utf8) + [0xFF, 0xE2] + Array("\n\(line)\n\ndata: x\n\n".utf8)
+        stream += Array("data:\(String(repeating: "a", count: 1 << 20))\ndata\n\ndata: y\n\n".utf8)
+        let whole = ParserRun([stream])
+        let text = String(repeating: "€", count: 300_000)
+        #expect(whole.events.map(\.data.utf8.count) == [2_700_000 + 3 + 6, 1, 1_048_577, 1])
+        #expect(whole.events.first?.data == "\(text)\n\(text)\n\u{FFFD}\u{FFFD}\n\(text)")
+        for size in [1_000, 65_537, 1 << 20] {
+            #expect(ParserRun(stream.cut(at: Array(stride(from: size, to: stream.count, by: size)))) == whole)
+        }
+    }
+
     @Test("a line without an end stops at the limit")
     func endlessLine() {
         let chunk = [UInt8](repeating: 0x78, count: 1_000)

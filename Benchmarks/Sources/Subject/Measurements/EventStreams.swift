@@ -54,11 +54,14 @@ struct EventStreams {
     /// One event of so many bytes, in chunks of 100.
     private func oneLine() throws -> [String: Double] {
         let size = arguments.number("size")
-        let bytes = Array("data:\(String(repeating: "x", count: size))\n\n".utf8)
+        let chunk = [UInt8](repeating: UInt8(ascii: "x"), count: 100)
         var parser = EventStreamParser(limit: size * 2)
         let start = ProcessUsage.now
-        guard try Self.read(bytes, chunk: 100, &parser) == 1 else { throw SubjectError("there is not one event") }
+        var count = try Self.read(Array("data:".utf8), chunk: 100, &parser)
+        for _ in 0..<(size / 100) { count += try Self.read(chunk, chunk: 100, &parser) }
+        count += try Self.read(Array("\n\n".utf8), chunk: 100, &parser)
         let usage = ProcessUsage.now - start
+        guard count == 1 else { throw SubjectError("\(count) events have come, and not one") }
         return ["cpu": usage.cpu, "wall": usage.wall]
     }
 
