@@ -134,7 +134,9 @@ extension EventStream {
 extension ServerSentEvent {
     /// Decodes the event's data as JSON.
     ///
-    /// - Parameter decoder: The decoder. Default: a new one.
+    /// - Parameters:
+    ///   - type: The type of the value. Default: what the context says.
+    ///   - decoder: The decoder. Default: a new one.
     /// - Throws: An error of code ``EventStreamError/Code/decodingFailed`` with the event in it.
     public func decode<Value: Decodable>(
         _ type: Value.Type = Value.self,
