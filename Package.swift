@@ -292,9 +292,9 @@ let package = Package(
             name: "ServerSentEventsTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "ServerSentEvents",
-                "EventSourceTestServer", "EventStreamTestSupport", "PusherTestServer", "TestSupport", "TestTLS",
-                nioCore,
-                nioEmbedded, nioConcurrencyHelpers,
+                "EventSourceTestServer", "EventStreamTestSupport", "PusherTestServer", "ProxyTestSupport",
+                "TestSupport",
+                "TestTLS", nioCore, nioEmbedded, nioConcurrencyHelpers,
             ],
             exclude: ["Parsing/vectors.json"],
             swiftSettings: settings

@@ -1,5 +1,6 @@
 import EventSourceTestServer
 import Foundation
+import ProxyTestSupport
 import ServerSentEvents
 import TestTLS
 import Testing
@@ -309,6 +310,29 @@ struct HTTPTests {
                 #expect(refused?.code == .redirectRefused)
                 options.allowsInsecureRedirects = true
                 try await expect(["x"], from: EventStream(server.url, options: options, connector: connector))
+            }
+        }
+    }
+
+    @Test("streams go through a proxy, with and without TLS")
+    func proxy() async throws {
+        let certificates = try TestCertificates()
+        let certificate = EventSourceTestServer.Certificate(
+            chain: certificates.serverPEM,
+            privateKey: certificates.serverKeyPEM
+        )
+        for certificate in [nil, certificate] {
+            try await EventSourceTestServer.withServer(certificate: certificate) { server in
+                server.script([Self.event])
+                try await TestProxy.withProxy { proxy in
+                    let connector = EventStreamConnector(
+                        tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)),
+                        proxy: .server(host: proxy.host, port: proxy.port)
+                    )
+                    let stream = EventStream(server.url, options: Self.once, connector: connector)
+                    try await expect(["x"], from: stream)
+                    #expect(!proxy.requests.isEmpty)
+                }
             }
         }
     }

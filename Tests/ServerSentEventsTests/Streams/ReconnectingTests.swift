@@ -246,21 +246,6 @@ struct ReconnectingTests {
         }
     }
 
-    @Test("a lost connection that is waited for ends the wait when the app closes the stream")
-    func closeWhileWaiting() async throws {
-        let world = VirtualWorld()
-        let recording = Recording(world.stream())
-        let exchange = try #require(await world.nextRequest())
-        try await exchange.respond()
-        try await exchange.bring(.end)
-        #expect(await recording.nextError() != nil)
-        recording.stream.close()
-        #expect(await recording.next() == .end)
-        await world.advance(by: .seconds(3_600))
-        #expect(world.requestCount == 1)
-        #expect(recording.stream.state == .closed(nil))
-    }
-
     @Test("reading pauses while the app takes nothing, and that is no idle connection")
     func backPressure() async throws {
         let world = VirtualWorld()
