@@ -58,7 +58,7 @@ final class EventStreamSession: Sendable {
                 retryableStatuses: options.retryableStatuses,
                 contentTypes: options.contentTypes,
                 responseTimeout: options.responseTimeout,
-                idleTimeout: options.idleTimeout,
+                idleTimeout: options.idleTimeout.map { max($0, .milliseconds(1)) },
                 makesRequests: source.makesRequests
             ),
             lastEventID: lastEventID

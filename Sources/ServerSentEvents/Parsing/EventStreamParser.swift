@@ -143,7 +143,7 @@ package struct EventStreamParser: Sendable {
             (isFirstLine, isWithinData) = (false, true)
             data.append(value)
         }
-        if isWithinData { line.removeAll(keepingCapacity: true) }
+        if isWithinData { line.removeAllForReuse() }
     }
 
     /// - Parameter part: The whole line, or what is missing of it.

@@ -1,5 +1,6 @@
 import RealtimeHTTP
 public import RealtimeNetworking
+import RealtimePrimitives
 
 /// Status and header fields of a server's response.
 public struct EventStreamResponse: Hashable, Sendable {
@@ -38,4 +39,11 @@ public struct EventStreamResponse: Hashable, Sendable {
         guard let value = header("Content-Type") else { return nil }
         return value.prefix { $0 != ";" }.split { $0 == " " || $0 == "\t" }.joined(separator: " ").lowercased()
     }
+}
+
+extension EventStreamResponse: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The status and the content type. Other header fields and the URL may be secret.
+    public var description: String { "\(status) \(mediaType?.quoted ?? "without a content type")" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
 }

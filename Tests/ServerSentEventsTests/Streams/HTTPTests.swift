@@ -96,6 +96,14 @@ struct HTTPTests {
         #expect(!"\(request)\(String(reflecting: request))\(dumped)".contains("hidden"))
     }
 
+    @Test("what is secret in a response is not printed")
+    func responseSecrets() {
+        let headers = [HTTPHeader(name: "Content-Type", value: "Text/html; x"), HTTPHeader(name: "X", value: "hidden")]
+        let response = EventStreamResponse(status: 200, headers: headers, url: "http://example.com/?hidden")
+        #expect("\(response)" == #"200 "text/html""#)
+        #expect(!"\(EventStream.State.open(response))".contains("hidden"))
+    }
+
     // MARK: Responses
 
     @Test("after status 204 there is no other request")
