@@ -140,7 +140,8 @@ public final class EventSourceTestServer: Sendable {
 
     /// Stops to listen, and closes all connections.
     public func stop() async {
-        state.withLockedValue { $0.isStopped = true }
+        // Closures mostly have the server in them.
+        state.withLockedValue { ($0.isStopped, $0.responders) = (true, [:]) }
         try? await listener.close()
         for channel in state.withLockedValue({ Array($0.channels.values) }) { try? await channel.close() }
     }

@@ -161,6 +161,21 @@ struct DefectTests {
         }
     }
 
+    @Test("a stream that has ended or failed keeps itself", arguments: [200, 204, 307, 404])
+    func immortalStream(_ status: Int) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(status: status)])
+            var connector: EventStreamConnector? = EventStreamConnector()
+            weak let weakConnector = connector
+            if let connector {
+                _ = await Recording(EventStream(server.url, options: .once, connector: connector)).end()
+            }
+            connector = nil
+            // The event loop lets go of it a little later.
+            await waitUntil { weakConnector == nil }
+        }
+    }
+
     @Test("two sources share an id")
     func sharedID() async throws {
         try await EventSourceTestServer.withServer { server in

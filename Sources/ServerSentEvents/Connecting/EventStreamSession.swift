@@ -227,6 +227,8 @@ final class EventStreamSession: Sendable {
     }
 
     private func ended(_ attempt: Machine.Attempt, _ error: HTTPRequestError?) {
+        // It reports to the session, which must not keep it when it is over.
+        loopState.value.stream = nil
         let isOpen = loopState.value.machine.isOpen(attempt)
         step { $0.ended(attempt, error.map { EventStreamError($0, isOpen: isOpen) }, now: $1) }
     }

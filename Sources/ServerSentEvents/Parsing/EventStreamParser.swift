@@ -118,6 +118,8 @@ package struct EventStreamParser: Sendable {
 
     /// The index of the CR or LF that ends the current line.
     private mutating func endOfLine(in rest: Slice<UnsafeRawBufferPointer>) -> Int? {
+        // Each event ends with an empty line, which is not worth two searches.
+        if rest.first == .lineFeed { return rest.startIndex }
         let searched = rest.startIndex + min(bytesWithoutLineFeed, rest.count)
         let lineFeed = UnsafeRawBufferPointer(rebasing: rest[searched...]).firstIndex(of: .lineFeed)
             .map { $0 + searched }

@@ -60,8 +60,9 @@ private final class VirtualNetwork: HTTPStreamer {
 final class VirtualExchange: HTTPStream {
     let request: HTTPRequest
     private let eventLoop: any EventLoop
-    private let receive: @Sendable (HTTPStreamEvent) -> Void
-    private let state = NIOLockedValueBox((isCancelled: false, isReading: true))
+    /// Nil when the client has ended the request.
+    private let receive: NIOLockedValueBox<(@Sendable (HTTPStreamEvent) -> Void)?>
+    private let isReadingBox = NIOLockedValueBox(true)
     private let cancellations: AsyncStream<Void>
     private let cancellation: AsyncStream<Void>.Continuation
 
@@ -69,20 +70,20 @@ final class VirtualExchange: HTTPStream {
     {
         self.request = request
         self.eventLoop = eventLoop
-        self.receive = receive
+        self.receive = NIOLockedValueBox(receive)
         (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
     }
 
-    var isCancelled: Bool { state.withLockedValue { $0.isCancelled } }
-    var isReading: Bool { state.withLockedValue { $0.isReading } }
+    var isCancelled: Bool { receive.withLockedValue { $0 == nil } }
+    var isReading: Bool { isReadingBox.withLockedValue { $0 } }
 
     /// Waits until the client has ended the request.
     func cancelled() async { await cancellations.first { _ in true } }
 
-    func setReading(_ isReading: Bool) { state.withLockedValue { $0.isReading = isReading } }
+    func setReading(_ isReading: Bool) { isReadingBox.withLockedValue { $0 = isReading } }
 
     func cancel() {
-        state.withLockedValue { $0.isCancelled = true }
+        receive.withLockedValue { $0 = nil }
         cancellation.yield()
     }
 
@@ -95,7 +96,7 @@ final class VirtualExchange: HTTPStream {
     /// As the real one, it brings nothing after it was cancelled.
     func bring(_ event: HTTPStreamEvent) async throws {
         try await eventLoop.submit { [self] in
-            if !isCancelled { receive(event) }
+            receive.withLockedValue { $0 }?(event)
         }.get()
     }
 }
