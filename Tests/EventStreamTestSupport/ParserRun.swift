@@ -24,7 +24,7 @@ package struct ParserRun: Equatable {
         var parser = EventStreamParser(lastEventID: lastEventID, limit: limit, reportsComments: reportsComments)
         do {
             for (number, chunk) in chunks.enumerated() {
-                for element in try parser.elements(chunk) {
+                try parser.read(chunk) { element in
                     elements.append(element)
                     reportsAtOnce(number, element)
                 }
@@ -42,13 +42,18 @@ package struct ParserRun: Equatable {
 extension EventStreamParser {
     package mutating func elements(_ chunk: [UInt8]) throws -> [Element] {
         var elements: [Element] = []
+        try read(chunk) { elements.append($0) }
+        return elements
+    }
+
+    /// - Parameter report: Also called with what comes before an error.
+    fileprivate mutating func read(_ chunk: [UInt8], _ report: (Element) -> Void) throws {
         var start = 0
         while start < chunk.count {
             let (count, element) = try chunk[start...].withUnsafeBytes { try read($0) }
             start += count
-            if let element { elements.append(element) }
+            if let element { report(element) }
         }
-        return elements
     }
 }
 
