@@ -106,6 +106,7 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
+        .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
         // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
         .target(
             name: "CPusherProtocol",
@@ -239,6 +240,11 @@ let package = Package(
         .testTarget(
             name: "RealtimePrimitivesTests",
             dependencies: ["RealtimePrimitives", "PusherEncryption", "TestSupport", crypto],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "RealtimeMessagePackTests",
+            dependencies: ["RealtimeMessagePack", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
