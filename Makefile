@@ -73,10 +73,11 @@ consumer-check: setup
 	$(SWIFT) build $(FLAGS) --package-path Tests/Consumer $(IN_OUR_BUILD)
 	.build/debug/Consumer
 
-# The compiler finds an undeclared import of NIO in the core, but not one of Foundation, which every target may have.
+# The compiler finds an undeclared import of NIO in a core, but not one of Foundation, which every target may have.
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(FORMATTED)
-	@test -d Sources/PusherCore && ! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/PusherCore
+	@test -d Sources/PusherCore -a -d Sources/SignalRCore
+	@! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/PusherCore Sources/SignalRCore
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(FORMATTED)

@@ -107,6 +107,7 @@ let package = Package(
             swiftSettings: fuzzed
         ),
         .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
+        .target(name: "SignalRCore", dependencies: ["RealtimeMessagePack"], swiftSettings: fuzzed),
         // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
         .target(
             name: "CPusherProtocol",
@@ -269,6 +270,11 @@ let package = Package(
                 "RealtimePrimitives", "RealtimeNetworking", "WebSocketClient", "SocketTestSupport", "TestSupport",
                 "TestTLS", logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL,
             ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SignalRCoreTests",
+            dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport"],
             swiftSettings: settings
         ),
         .testTarget(
