@@ -57,6 +57,7 @@ let package = Package(
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
+        .library(name: "SignalRClient", targets: ["SignalRClient"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
@@ -108,6 +109,14 @@ let package = Package(
         ),
         .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
         .target(name: "SignalRCore", dependencies: ["RealtimeMessagePack"], swiftSettings: fuzzed),
+        .target(
+            name: "SignalRClient",
+            dependencies: [
+                "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                "WebSocketClient", nioCore, nioPosix, nioConcurrencyHelpers, logging,
+            ],
+            swiftSettings: fuzzed
+        ),
         // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
         .target(
             name: "CPusherProtocol",
