@@ -59,6 +59,7 @@ let package = Package(
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
         .library(name: "SignalRClient", targets: ["SignalRClient"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
+        .library(name: "SignalRTestServer", targets: ["SignalRTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
     traits: [
@@ -147,6 +148,13 @@ let package = Package(
             dependencies: [
                 "PusherProtocol", "PusherEncryption", "RealtimePrimitives", asyncHTTPClient, nioCore, nioPosix,
                 nioHTTP1, nioWebSocket, nioConcurrencyHelpers, nioSSL,
+            ],
+            swiftSettings: settings
+        ),
+        .target(
+            name: "SignalRTestServer",
+            dependencies: [
+                "SignalRClient", "SignalRCore", nioCore, nioPosix, nioHTTP1, nioWebSocket, nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),
@@ -284,6 +292,14 @@ let package = Package(
         .testTarget(
             name: "SignalRCoreTests",
             dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SignalRClientTests",
+            dependencies: [
+                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "TestSupport", logging, nioCore,
+                nioConcurrencyHelpers,
+            ],
             swiftSettings: settings
         ),
         .testTarget(

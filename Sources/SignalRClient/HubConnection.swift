@@ -1,4 +1,4 @@
-import SignalRCore
+package import SignalRCore
 
 /// A connection to a hub of ASP.NET Core SignalR.
 ///
@@ -116,7 +116,7 @@ public actor HubConnection {
     @preconcurrency
     public func on<each T: Decodable & Sendable>(
         _ methodName: String,
-        handler: @escaping @Sendable (repeat each T) async throws -> Void
+        handler: @escaping @concurrent @Sendable (repeat each T) async throws -> Void
     ) -> HandlerToken {
         add(methodName, isConcurrent: false, Self.handler(engine.coder, handler))
     }
@@ -130,7 +130,7 @@ public actor HubConnection {
     @preconcurrency
     public func on<each T: Decodable & Sendable, Result: Encodable & Sendable>(
         _ methodName: String,
-        handler: @escaping @Sendable (repeat each T) async throws -> Result
+        handler: @escaping @concurrent @Sendable (repeat each T) async throws -> Result
     ) -> HandlerToken {
         let coder = engine.coder
         return add(methodName, isConcurrent: false) { arguments in
@@ -145,7 +145,7 @@ public actor HubConnection {
     @discardableResult
     public func onConcurrent<each T: Decodable & Sendable>(
         _ methodName: String,
-        handler: @escaping @Sendable (repeat each T) async throws -> Void
+        handler: @escaping @concurrent @Sendable (repeat each T) async throws -> Void
     ) -> HandlerToken {
         add(methodName, isConcurrent: true, Self.handler(engine.coder, handler))
     }
@@ -164,7 +164,7 @@ public actor HubConnection {
 
     private static func handler<each T: Decodable & Sendable>(
         _ coder: HubCoder,
-        _ handler: @escaping @Sendable (repeat each T) async throws -> Void
+        _ handler: @escaping @concurrent @Sendable (repeat each T) async throws -> Void
     ) -> @Sendable ([EncodedValue]) async throws -> EncodedValue? {
         { arguments in
             let values = try decode(arguments, coder, as: (repeat each T).self)
@@ -174,7 +174,7 @@ public actor HubConnection {
     }
 
     /// Decodes all arguments of a call.
-    static func decode<each T: Decodable>(
+    package static func decode<each T: Decodable>(
         _ arguments: [EncodedValue],
         _ coder: HubCoder,
         as type: (repeat each T).Type

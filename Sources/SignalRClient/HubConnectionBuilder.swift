@@ -59,7 +59,9 @@ public final class HubConnectionBuilder {
     }
 
     /// Sets how names of properties become keys with MessagePack. Default: they stay as they are.
-    public func withMessagePackKeys(_ keys: MessagePackKeys) -> HubConnectionBuilder { with { $0.messagePackKeys = keys } }
+    public func withMessagePackKeys(_ keys: MessagePackKeys) -> HubConnectionBuilder {
+        with { $0.messagePackKeys = keys }
+    }
 
     /// Sets the coders for JSON. By default, dates are those of ISO 8601, data is base64, and names stay as they are.
     public func withJSONCoders(

@@ -47,7 +47,9 @@ import Testing
         let all: HttpTransportType = [.webSockets, .serverSentEvents, .longPolling]
         let obstacles = negotiation.transports.map { $0.obstacle(for: .messagePack, permitted: all) }
         #expect(obstacles == [nil, "it does not carry binary messages", "this client does not know it", nil])
-        #expect(negotiation.transports.map { $0.obstacle(for: .json, permitted: all) == nil } == [true, true, false, true])
+        #expect(
+            negotiation.transports.map { $0.obstacle(for: .json, permitted: all) == nil } == [true, true, false, true]
+        )
         #expect(
             negotiation.transports[0].obstacle(for: .json, permitted: .longPolling) == "the options do not permit it"
         )

@@ -131,7 +131,11 @@ final class HubEngine: Sendable {
     func start() async throws {
         let id = WaiterID(nextSerial())
         try await withTaskCancellationHandler {
-            try await wait(id) { $0.start(id, now: $1) } onCancelled: { [self] in cancelStart(id) }
+            try await wait(id) {
+                $0.start(id, now: $1)
+            } onCancelled: { [self] in
+                cancelStart(id)
+            }
         } onCancel: {
             cancelStart(id)
         }

@@ -3,8 +3,8 @@ import NIOConcurrencyHelpers
 /// Runs jobs of the app one after the other, in a task that lives as long as there are any.
 ///
 /// What arrives from the server never waits for them, so a job may call the server and wait for its answer.
-final class SerialQueue: Sendable {
-    typealias Job = @Sendable () async -> Void
+package final class SerialQueue: Sendable {
+    package typealias Job = @Sendable () async -> Void
 
     private struct State {
         var jobs: [(size: Int, run: Job)] = []
@@ -16,10 +16,10 @@ final class SerialQueue: Sendable {
     private let state = NIOLockedValueBox(State())
 
     /// - Parameter limit: The most that may wait, in the unit of the sizes.
-    init(limit: Int) { self.limit = limit }
+    package init(limit: Int) { self.limit = limit }
 
     /// Returns whether there was room for the job.
-    func add(size: Int = 1, _ job: @escaping Job) -> Bool {
+    package func add(size: Int = 1, _ job: @escaping Job) -> Bool {
         let (isAdded, mustStart) = state.withLockedValue { state in
             guard state.size + size <= limit || state.jobs.isEmpty else { return (false, false) }
             state.jobs.append((size, job))

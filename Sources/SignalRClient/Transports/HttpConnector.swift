@@ -119,7 +119,8 @@ final class HttpConnector: HubTransportOpener {
     }
 
     private static func refusal(_ status: Int) -> SignalRClientError {
-        let hint = status == 404 ? " This may not be a SignalR endpoint, or there is a proxy blocking the connection." : ""
+        let hint =
+            status == 404 ? " This may not be a SignalR endpoint, or there is a proxy blocking the connection." : ""
         return SignalRClientError(
             .connectionFailed,
             "The negotiation was answered with HTTP status \(status).\(hint)",

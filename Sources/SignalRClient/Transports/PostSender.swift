@@ -82,7 +82,10 @@ final class PostSender: Sendable {
         let (next, flushing) = state.withLockedValue { state in
             guard state.bytes.isEmpty else {
                 defer { (state.bytes, state.promises) = ([], []) }
-                return ((bytes: state.bytes, promises: state.promises) as (bytes: [UInt8], promises: [EventLoopPromise<Void>])?, [CheckedContinuation<Void, Never>]())
+                return (
+                    (bytes: state.bytes, promises: state.promises)
+                        as (bytes: [UInt8], promises: [EventLoopPromise<Void>])?, [CheckedContinuation<Void, Never>]()
+                )
             }
             state.task = nil
             defer { state.flushing = [] }

@@ -26,7 +26,8 @@ final class WebSocketTransport: HubTransport {
                 headers: headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
             )
             let connector = WebSocketConnector(options, proxies: ProxyRules(options.proxy))
-            return try await open(options.connectTimeout, isBinary: isBinary, on: eventLoop, receive: receive) { events in
+            return try await open(options.connectTimeout, isBinary: isBinary, on: eventLoop, receive: receive) {
+                events in
                 connector.connect(to: request, on: eventLoop, receive: events)
             }
         } catch let error as WebSocketError {

@@ -1,22 +1,22 @@
 import RealtimeMessagePack
-import SignalRCore
+package import SignalRCore
 
 /// Encodes and decodes what the app's types decide: arguments, items and results.
-struct HubCoder: Sendable {
+package struct HubCoder: Sendable {
     private enum Format: Sendable {
         case json(JSONEncoder, JSONDecoder)
         case messagePack(MessagePackEncoder, MessagePackDecoder)
     }
 
-    let hubProtocol: HubProtocol
+    package let hubProtocol: HubProtocol
     private let format: Format
 
-    init(json encoder: JSONEncoder, _ decoder: JSONDecoder) {
+    package init(json encoder: JSONEncoder, _ decoder: JSONDecoder) {
         hubProtocol = .json
         format = .json(encoder, decoder)
     }
 
-    init(messagePack keys: MessagePackKeys) {
+    package init(messagePack keys: MessagePackKeys) {
         hubProtocol = .messagePack
         let strategy: MessagePackKeyStrategy =
             switch keys {
@@ -27,14 +27,14 @@ struct HubCoder: Sendable {
         format = .messagePack(MessagePackEncoder(keyStrategy: strategy), MessagePackDecoder(keyStrategy: strategy))
     }
 
-    func encode(_ value: some Encodable) throws -> EncodedValue {
+    package func encode(_ value: some Encodable) throws -> EncodedValue {
         switch format {
         case .json(let encoder, _): [UInt8](try encoder.encode(value))[...]
         case .messagePack(let encoder, _): try encoder.encode(value)[...]
         }
     }
 
-    func decode<T: Decodable>(_ type: T.Type, from value: EncodedValue) throws -> T {
+    package func decode<T: Decodable>(_ type: T.Type, from value: EncodedValue) throws -> T {
         switch format {
         case .json(_, let decoder): try decoder.decode(type, from: Data(value))
         case .messagePack(_, let decoder): try decoder.decode(type, from: value)
@@ -42,7 +42,7 @@ struct HubCoder: Sendable {
     }
 
     /// Decodes the result of a method.
-    func decode<T: Decodable>(_ type: T.Type, from outcome: HubOutcome) throws -> T {
+    package func decode<T: Decodable>(_ type: T.Type, from outcome: HubOutcome) throws -> T {
         do {
             switch outcome {
             case .value(let value): return try decode(type, from: value)
@@ -62,7 +62,7 @@ struct HubCoder: Sendable {
 
     // MARK: JSON as .NET has it
 
-    static func makeJSONEncoder() -> JSONEncoder {
+    package static func makeJSONEncoder() -> JSONEncoder {
         let encoder = JSONEncoder()
         encoder.dateEncodingStrategy = .custom { date, encoder in
             var container = encoder.singleValueContainer()
@@ -71,7 +71,7 @@ struct HubCoder: Sendable {
         return encoder
     }
 
-    static func makeJSONDecoder() -> JSONDecoder {
+    package static func makeJSONDecoder() -> JSONDecoder {
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .custom { decoder in
             let container = try decoder.singleValueContainer()
