@@ -336,6 +336,17 @@ let package = Package(
             ],
             swiftSettings: warnings
         ),
+        // Programs as users of Microsoft's client have them, in both modes of the language.
+        .testTarget(
+            name: "SignalRSwift5ProgramTests",
+            dependencies: ["SignalRClient", "SignalRTestServer"],
+            swiftSettings: [.swiftLanguageMode(.v5)] + warnings
+        ),
+        .testTarget(
+            name: "SignalRSwift6ProgramTests",
+            dependencies: ["SignalRClient", "SignalRTestServer"],
+            swiftSettings: warnings
+        ),
         .testTarget(
             name: "PusherClientTests",
             dependencies: [

@@ -4,9 +4,12 @@ import SignalRCore
 /// A method of the server, with the types of its arguments and of its result.
 ///
 /// ```swift
-/// extension HubMethod { static var add: HubMethod<Int, Int, Int> { HubMethod("Add") } }
+/// extension HubMethod where Arguments == (Int, Int), Result == Int {
+///     static var add: Self { Self("Add") }
+/// }
+/// let sum = try await connection.invoke(.add, 40, 2)
 /// ```
-public struct HubMethod<Result: Decodable & Sendable, each Argument: Encodable & Sendable>: Sendable {
+public struct HubMethod<Arguments, Result: Decodable & Sendable>: Sendable {
     /// The name of the method.
     public let name: String
 
@@ -106,7 +109,7 @@ extension HubConnection {
 
     /// Calls a method of the server, and returns its result. See ``invoke(method:arguments:)``.
     public nonisolated func invoke<each A: Encodable & Sendable, Result: Decodable & Sendable>(
-        _ method: HubMethod<Result, repeat each A>,
+        _ method: HubMethod<(repeat each A), Result>,
         _ arguments: repeat each A
     ) async throws -> Result {
         let outcome = try await engine.invoke(method.name, encode(repeat each arguments))
