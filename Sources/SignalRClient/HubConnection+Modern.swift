@@ -23,16 +23,16 @@ extension HubConnection {
     /// The id that other clients may know; `nil` while there is no connection, and without a negotiation.
     public nonisolated var connectionId: String? {
         switch engine.status {
-        case .connected(let id, _), .resumed(let id, _): id
-        case .stopped, .connecting, .reconnecting, .resuming: nil
+        case .connected(let id, _), .resuming(let id, _), .resumed(let id, _): id
+        case .stopped, .connecting, .reconnecting: nil
         }
     }
 
     /// The transport in use; `nil` while there is no connection.
     public nonisolated var transport: HttpTransportType? {
         switch engine.status {
-        case .connected(_, let transport), .resumed(_, let transport): transport
-        case .stopped, .connecting, .reconnecting, .resuming: nil
+        case .connected(_, let transport), .resuming(_, let transport), .resumed(_, let transport): transport
+        case .stopped, .connecting, .reconnecting: nil
         }
     }
 

@@ -44,6 +44,9 @@ public actor HubConnection {
         }
     }
 
+    /// For tests: how many calls of any kind wait for the connection.
+    package nonisolated func waitingCallCount() async throws -> Int { try await engine.waitingCallCount() }
+
     // MARK: Calling the server
 
     /// Calls a method of the server that does not answer. Returns when the message is handed to the transport.

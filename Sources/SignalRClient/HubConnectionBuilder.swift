@@ -143,6 +143,11 @@ public final class HubConnectionBuilder {
         with { $0.resumption = options }
     }
 
+    /// Sets how long the transport may take to close, for tests.
+    package func withCloseTimeout(_ timeout: Duration) -> HubConnectionBuilder {
+        with { $0.machine.closeTimeout = timeout }
+    }
+
     /// Replaces the network, for tests.
     package func withOpener(_ opener: any HubTransportOpener) -> HubConnectionBuilder { with { $0.opener = opener } }
 
@@ -158,21 +163,14 @@ public final class HubConnectionBuilder {
         var logger = logger
         if let level = options.logLevel { logger.level = logger.level ?? level }
         if let handler = options.logHandler { logger.handler = handler }
-        var configuration = HubStateMachine.Configuration(coder.hubProtocol)
-        configuration.serverTimeout = machine.serverTimeout
-        configuration.keepAliveInterval = machine.keepAliveInterval
+        var configuration = machine
+        configuration.hubProtocol = coder.hubProtocol
         configuration.reconnects = retryPolicy != nil
         configuration.maximumMessageSize = options.maximumMessageSize
         if let size = resumption?.bufferSize { configuration.resumptionBufferSize = size }
         let opener =
             opener
-            ?? HttpConnector(
-                url ?? "",
-                options,
-                coder.hubProtocol,
-                wantsResumption: resumption != nil,
-                logger: logger
-            )
+            ?? HttpConnector(url ?? "", options, coder.hubProtocol, logger: logger)
         let origin = ContinuousClock.now
         return HubConnection(
             HubEngine(
@@ -180,6 +178,7 @@ public final class HubConnectionBuilder {
                     machine: configuration,
                     coder: coder,
                     retryPolicy: retryPolicy,
+                    wantsResumption: resumption != nil,
                     invocationTimeout: invocationTimeout.map(Duration.init(clampingSeconds:)),
                     receiveBufferSize: options.receiveBufferSize,
                     logger: logger

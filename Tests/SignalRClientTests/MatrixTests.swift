@@ -38,13 +38,20 @@ import Testing
                     friends: ["b": [1], "c": []]
                 )
             )
-            try await echo(String(repeating: "x", count: 2_000_000))
             try await connection.invoke(method: "nothing")
             try await connection.invoke(method: "echo", arguments: "ignored")
             let null: String? = try await connection.invoke(method: "null")
             #expect(null == nil)
             let nothing: Int? = try await connection.invoke(method: "nothing")
             #expect(nothing == nil)
+        }
+    }
+
+    @Test(arguments: Route.all.prefix(3)) func argumentsMayBeLarge(_ route: Route) async throws {
+        try await withConnection(route) { connection, _ in
+            let text = String(repeating: "x", count: 2_000_000)
+            let answer: String = try await connection.invoke(method: "echo", arguments: text)
+            #expect(answer.utf8.count == text.utf8.count)
         }
     }
 

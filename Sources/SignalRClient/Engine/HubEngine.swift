@@ -17,6 +17,7 @@ final class HubEngine: Sendable {
         /// The attempt to open a transport that is under way, and what has come over the transport meanwhile.
         var opening: (attempt: AttemptID, task: Task<Void, Never>)?
         var early: [HubTransportEvent] = []
+        var earlySize = 0
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
         var timers: [TimerID: Scheduled<Void>] = [:]
         var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
@@ -48,6 +49,7 @@ final class HubEngine: Sendable {
     let logger: HubLogger
     private let opener: any HubTransportOpener
     private let retryPolicy: (any RetryPolicy)?
+    private let wantsResumption: Bool
     private let invocationTimeout: Duration?
     private let receiveBufferSize: Int
     private let eventLoop: any EventLoop
@@ -63,6 +65,7 @@ final class HubEngine: Sendable {
         var machine: HubStateMachine.Configuration
         var coder: HubCoder
         var retryPolicy: (any RetryPolicy)?
+        var wantsResumption: Bool
         var invocationTimeout: Duration?
         var receiveBufferSize: Int
         var logger: HubLogger
@@ -77,6 +80,7 @@ final class HubEngine: Sendable {
         coder = options.coder
         logger = options.logger
         retryPolicy = options.retryPolicy
+        wantsResumption = options.wantsResumption
         invocationTimeout = options.invocationTimeout
         receiveBufferSize = options.receiveBufferSize
         handlerQueue = SerialQueue(limit: options.receiveBufferSize)
@@ -118,6 +122,13 @@ final class HubEngine: Sendable {
     }
 
     func addCallback(_ change: (inout Callbacks) -> Void) { shared.withLockedValue { change(&$0.callbacks) } }
+
+    func waitingCallCount() async throws -> Int {
+        try await eventLoop.submit { [self] in
+            let state = loopState.value
+            return state.waiters.count + state.calls.count + state.uploads.count + state.uploading.count
+        }.get()
+    }
 
     private func nextSerial() -> UInt64 {
         shared.withLockedValue { shared in
@@ -327,7 +338,12 @@ final class HubEngine: Sendable {
         loopState.value.reopen = nil
         let task = Task { [self] in
             do {
-                opened(attempt, try await opener.open(on: eventLoop, receive: receiver(attempt)))
+                let transport = try await opener.open(
+                    wantsResumption: wantsResumption,
+                    on: eventLoop,
+                    receive: receiver(attempt)
+                )
+                opened(attempt, transport)
             } catch {
                 failed(attempt, HubFailure(error))
             }
@@ -358,7 +374,7 @@ final class HubEngine: Sendable {
             loopState.value.reopen = opened.reopen
             step { $0.opened(attempt, opened.info, now: $1) }
             let early = loopState.value.early
-            loopState.value.early = []
+            (loopState.value.early, loopState.value.earlySize) = ([], 0)
             for event in early { received(event, attempt) }
         }
     }
@@ -378,10 +394,8 @@ final class HubEngine: Sendable {
     /// Called on the event loop.
     private func received(_ event: HubTransportEvent, _ attempt: AttemptID) {
         guard transport(attempt) != nil else {
-            // The transport is open, and the news of that is still on its way. A server has little to say before the handshake.
-            if loopState.value.opening?.attempt == attempt, loopState.value.early.count < 100 {
-                loopState.value.early.append(event)
-            }
+            // The transport is open, and the news of that is still on its way.
+            if loopState.value.opening?.attempt == attempt { receivedEarly(event, attempt) }
             return
         }
         switch event {
@@ -390,6 +404,15 @@ final class HubEngine: Sendable {
             loopState.value.transport = nil
             step { $0.closed(attempt, failure, now: $1) }
         }
+    }
+
+    private func receivedEarly(_ event: HubTransportEvent, _ attempt: AttemptID) {
+        loopState.value.early.append(event)
+        if case .bytes(let bytes) = event { loopState.value.earlySize += bytes.count }
+        if loopState.value.earlySize <= receiveBufferSize { return }
+        let message = "The server sent more than \(receiveBufferSize) bytes at once."
+        loopState.value.opening?.task.cancel()
+        failed(attempt, .client(SignalRClientError(.receiveBufferFull, message)))
     }
 
     private func transport(_ attempt: AttemptID) -> (any HubTransport)? {
@@ -410,7 +433,7 @@ final class HubEngine: Sendable {
 
     private func forgetOpening() {
         loopState.value.opening = nil
-        loopState.value.early = []
+        (loopState.value.early, loopState.value.earlySize) = ([], 0)
     }
 
     private func write(_ bytes: [UInt8], _ receipt: WaiterID?, _ attempt: AttemptID) {
@@ -539,7 +562,7 @@ extension HubConnectionStatus {
         case .connected(let info): self = .connected(connectionID: info.connectionID, transport: info.transport)
         case .reconnecting(let attempt, let time, let reason):
             self = .reconnecting(attempt: attempt, at: Date() + (time - now) / .seconds(1), reason: reason?.error)
-        case .resuming: self = .resuming
+        case .resuming(let info): self = .resuming(connectionID: info.connectionID, transport: info.transport)
         case .resumed(let info): self = .resumed(connectionID: info.connectionID, transport: info.transport)
         }
     }

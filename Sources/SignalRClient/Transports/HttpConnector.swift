@@ -11,20 +11,17 @@ final class HttpConnector: HubTransportOpener {
     private let options: HttpConnectionOptions
     private let client: any HttpClient
     private let hubProtocol: HubProtocol
-    private let wantsResumption: Bool
     private let logger: HubLogger
 
     init(
         _ url: String,
         _ options: HttpConnectionOptions,
         _ hubProtocol: HubProtocol,
-        wantsResumption: Bool,
         logger: HubLogger
     ) {
         self.url = url
         self.options = options
         self.hubProtocol = hubProtocol
-        self.wantsResumption = wantsResumption
         self.logger = logger
         client = options.httpClient ?? PooledHttpClient(options)
     }
@@ -34,6 +31,7 @@ final class HttpConnector: HubTransportOpener {
     }
 
     func open(
+        wantsResumption: Bool,
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> OpenedTransport {
@@ -51,7 +49,7 @@ final class HttpConnector: HubTransportOpener {
             let info = TransportInfo(connectionID: nil, transport: .webSockets)
             return try await open(info, url, http, on: eventLoop, receive: receive)
         }
-        var prepared: Prepared? = try await negotiate(http)
+        var prepared: Prepared? = try await negotiate(http, wantsResumption)
         var reasons: [String] = []
         for offered in prepared?.negotiation.transports ?? [] {
             if let obstacle = offered.obstacle(for: hubProtocol, permitted: permitted) {
@@ -61,7 +59,11 @@ final class HttpConnector: HubTransportOpener {
             guard let transport = offered.transport else { continue }
             // A failed transport has used the token of its negotiation up.
             let current: Prepared
-            if let prepared { current = prepared } else { current = try await negotiate(HubHTTP(options, client)) }
+            if let prepared {
+                current = prepared
+            } else {
+                current = try await negotiate(HubHTTP(options, client), wantsResumption)
+            }
             prepared = nil
             do {
                 let info = TransportInfo(
@@ -93,7 +95,7 @@ final class HttpConnector: HubTransportOpener {
         var http: HubHTTP
     }
 
-    private func negotiate(_ http: HubHTTP) async throws -> Prepared {
+    private func negotiate(_ http: HubHTTP, _ wantsResumption: Bool) async throws -> Prepared {
         var url = url
         try await http.renewToken()
         for _ in 0...Self.maximumRedirects {

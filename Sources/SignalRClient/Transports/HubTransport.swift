@@ -45,7 +45,10 @@ package protocol HubTransportOpener: Sendable {
     /// Agrees with the server on a transport, and opens it.
     ///
     /// The task is cancelled if the transport is not wanted any more. One that is returned nevertheless is aborted.
+    ///
+    /// - Parameter wantsResumption: Whether to ask the server for a connection that can be resumed.
     func open(
+        wantsResumption: Bool,
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> OpenedTransport

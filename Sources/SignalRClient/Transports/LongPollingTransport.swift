@@ -58,7 +58,7 @@ final class LongPollingTransport: HubTransport {
         // The server answers the first poll at once.
         let response = try await transport.poll(1)
         guard response.status == 200 else { throw SignalRError.unexpectedResponseCode(response.status) }
-        if !response.body.isEmpty { receive(.bytes(response.body)) }
+        transport.report(response.body)
         transport.state.withLockedValue { state in state.polling = Task { await transport.run() } }
         return transport
     }
@@ -98,7 +98,7 @@ final class LongPollingTransport: HubTransport {
     private func end(_ failure: HubFailure?) {
         eventLoop.execute { [self] in
             guard takeEnd() else { return }
-            sender.abort()
+            sender.abort(failure)
             receive(.closed(failure))
         }
     }

@@ -60,7 +60,10 @@ final class PostSender: Sendable {
     }
 
     /// Fails what waits, and what still comes.
-    func abort() { end(.client(SignalRClientError(.transportClosed, "The connection was closed.")), reports: false) }
+    func abort(_ failure: HubFailure? = nil) {
+        let closed = HubFailure.client(SignalRClientError(.transportClosed, "The connection was closed."))
+        end(failure ?? closed, reports: false)
+    }
 
     private func run() async {
         while let (bytes, promises) = take() {
@@ -71,7 +74,8 @@ final class PostSender: Sendable {
                 }
                 for promise in promises { promise.succeed() }
             } catch {
-                let failure = HubFailure(error)
+                // A request that was cancelled failed because of the end.
+                let failure = state.withLockedValue { $0.end } ?? HubFailure(error)
                 for promise in promises { promise.fail(failure) }
                 end(failure, reports: true)
             }

@@ -1,3 +1,4 @@
+import NIOConcurrencyHelpers
 import NIOCore
 import SignalRCore
 import WebSocketClient
@@ -49,14 +50,18 @@ final class WebSocketTransport: HubTransport {
         connect: @Sendable (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
     ) async throws -> WebSocketTransport {
         let opened = eventLoop.makePromise(of: Void.self)
+        let isOpen = NIOLockedValueBox(false)
         let connection = connect { event in
             switch event {
-            case .opened: opened.succeed()
+            case .opened:
+                isOpen.withLockedValue { $0 = true }
+                opened.succeed()
             case .text(let bytes), .binary(let bytes): receive(.bytes(Array(bytes.readableBytesView)))
             case .pong, .activity, .readComplete: break
             case .closed(let closure):
                 opened.fail(closure.error ?? WebSocketError(.connectionClosed, "the server closed the connection"))
-                receive(.closed(HubFailure(closure)))
+                // An attempt that failed is not a transport that ended.
+                if isOpen.withLockedValue({ $0 }) { receive(.closed(HubFailure(closure))) }
             }
         }
         let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {

@@ -62,9 +62,18 @@ struct Upload: Sendable {
     }
 
     private func iterate(_ sequence: some AsyncSequence, _ send: (EncodedValue) async throws -> Void) async throws {
+        var failure: (any Error)?
         for try await element in sequence {
-            guard let element = element as? any Encodable else { throw SignalRError.invalidDataType }
-            try await send(try coder.encode(element))
+            if let failure { throw failure }
+            do {
+                guard let element = element as? any Encodable else { throw SignalRError.invalidDataType }
+                try await send(try coder.encode(element))
+            } catch {
+                // A sequence learns that nobody wants the rest when a cancelled task asks for more.
+                failure = error
+                withUnsafeCurrentTask { $0?.cancel() }
+            }
         }
+        if let failure { throw failure }
     }
 }

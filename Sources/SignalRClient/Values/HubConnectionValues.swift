@@ -21,7 +21,7 @@ public enum HubConnectionStatus: Sendable {
     /// The connection was lost. The number of the next attempt, when it begins, and why it is needed.
     case reconnecting(attempt: Int, at: Date, reason: (any Error)?)
     /// The transport was lost, and the client tries to go on with the same connection. Calls wait.
-    case resuming
+    case resuming(connectionID: String?, transport: HttpTransportType)
     /// The same connection goes on over a new transport.
     case resumed(connectionID: String?, transport: HttpTransportType)
 }

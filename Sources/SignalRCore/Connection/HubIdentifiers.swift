@@ -103,6 +103,6 @@ package enum HubStatus: Hashable, Sendable {
     /// The time is that of the machine's clock.
     case reconnecting(attempt: Int, at: Duration, reason: HubFailure?)
     /// The transport was lost, and the client tries to go on with the same connection.
-    case resuming
+    case resuming(TransportInfo)
     case resumed(TransportInfo)
 }

@@ -117,12 +117,10 @@ extension HubStateMachine {
 
     private mutating func transmitTracked(_ bytes: [UInt8], receipt: WaiterID?, now: Duration) {
         session?.resumption?.sent(bytes)
-        if case .down = session?.resumption?.link {
-            // It is sent when the connection is resumed.
-            if let receipt { add(.finishSend(receipt, nil)) }
-        } else {
-            write(bytes, receipt: receipt, now: now)
-        }
+        // It is sent whatever happens to this transport.
+        if let receipt { add(.finishSend(receipt, nil)) }
+        if case .down = session?.resumption?.link { return }
+        write(bytes, receipt: nil, now: now)
     }
 
     mutating func write(_ bytes: [UInt8], receipt: WaiterID?, now: Duration) {

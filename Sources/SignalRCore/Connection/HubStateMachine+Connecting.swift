@@ -283,7 +283,7 @@ extension HubStateMachine {
         case .up:
             link = .down(since: now, tries: 0)
             for kind: TimerID.Kind in [.keepAlive, .serverTimeout, .acknowledgement] { cancelTimer(kind) }
-            add(.publish(.resuming))
+            if let info = session?.info { add(.publish(.resuming(info))) }
             setTimer(.resumeDeadline, after: Self.resumeDeadline)
         case .synchronizing(let since, let tries): link = .down(since: since, tries: tries)
         case .down, nil: return

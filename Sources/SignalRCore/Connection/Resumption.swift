@@ -73,7 +73,8 @@ package struct Resumption: Sendable {
 
     /// Goes on with a message of the server; false if it cannot have sent that one yet.
     package mutating func synchronize(_ number: UInt64) -> Bool {
-        guard number <= next else { return false }
+        // What was acknowledged is not sent again, even if the link was lost while an earlier replay was under way.
+        guard number <= max(next, latest + 1) else { return false }
         next = number
         return true
     }

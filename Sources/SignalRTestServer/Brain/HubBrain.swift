@@ -51,7 +51,9 @@ final class HubBrain {
 
     /// The transport of a connection is there.
     func attach(_ link: any ServerLink, to connection: ServerConnection) {
+        let former = connection.link
         connection.link = link
+        former?.drop()
         guard connection.resumption != nil else { return }
         connection.reader = HubFrameReader(limit: 64 << 20)
         if let coder = connection.coder { connection.reader.begin(coder.hubProtocol) }
@@ -184,7 +186,10 @@ final class HubBrain {
         shared.received(message)
         if connection.resumption != nil {
             if case .sequence(let number) = message {
-                if connection.resumption?.synchronize(number) != true { end(connection) }
+                guard connection.resumption?.synchronize(number) == true else {
+                    connection.link?.drop()
+                    return end(connection)
+                }
                 connection.resumption?.link = .up
                 return
             }

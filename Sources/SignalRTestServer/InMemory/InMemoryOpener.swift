@@ -10,12 +10,17 @@ struct InMemoryOpener: HubTransportOpener {
     init(_ server: SignalRTestServer) { self.server = server }
 
     func open(
+        wantsResumption: Bool,
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> OpenedTransport {
         let transport = InMemoryTransport(server, on: eventLoop, receive: receive)
         let (id, token, canBeResumed) = try await transport.connect()
-        let info = TransportInfo(connectionID: id, transport: .webSockets, canBeResumed: canBeResumed)
+        let info = TransportInfo(
+            connectionID: id,
+            transport: .webSockets,
+            canBeResumed: wantsResumption && canBeResumed
+        )
         return OpenedTransport(transport, info) { [server] receive in
             let transport = InMemoryTransport(server, on: eventLoop, receive: receive)
             try await transport.reconnect(token)

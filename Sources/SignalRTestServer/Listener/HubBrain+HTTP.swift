@@ -10,7 +10,8 @@ extension HubBrain {
         guard isAuthorized(request), !hasFault(.webSocket) else { return false }
         guard let token = request.query["id"] else { return true }
         guard let connection = connections[token] else { return false }
-        return connection.link == nil
+        // A transport that can be resumed is replaced: the server may not have noticed its loss yet.
+        return connection.link == nil || connection.resumption != nil
     }
 
     /// The upgrade has succeeded.
@@ -151,6 +152,7 @@ final class PollLink: ServerLink {
     private var waiting: (exchange: HTTPExchange, timer: Scheduled<Void>)?
     private var bytes: [UInt8] = []
     private var isEnded = false
+    private var isDropped = false
 
     /// - Parameter ended: Called when the client knows that the connection has ended.
     init(timeout: Double, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
@@ -160,6 +162,7 @@ final class PollLink: ServerLink {
     }
 
     func poll(_ exchange: HTTPExchange) {
+        if isDropped { return exchange.drop() }
         respond(HubResponse(status: 204))
         let link = NIOLoopBound(self, eventLoop: eventLoop)
         let timer = eventLoop.scheduleTask(in: .milliseconds(Int64(timeout * 1000))) {
@@ -200,6 +203,7 @@ final class PollLink: ServerLink {
     func end() { close() }
 
     func drop() {
+        isDropped = true
         waiting?.timer.cancel()
         waiting?.exchange.drop()
         waiting = nil

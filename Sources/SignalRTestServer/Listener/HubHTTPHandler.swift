@@ -1,5 +1,6 @@
 import NIOCore
 import NIOHTTP1
+import NIOWebSocket
 
 /// Collects the requests of one TCP connection, and writes the answers.
 final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
@@ -28,7 +29,11 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
         }
     }
 
-    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        // An upgrade that is not accepted is reported, and comes as a request.
+        if error is NIOWebSocketUpgradeError { return }
+        context.close(promise: nil)
+    }
 }
 
 /// One request that waits for its answer. It lives on the event loop.

@@ -33,7 +33,7 @@ import Testing
         world.receive(.ack(1))
         _ = world.take()
         world.close()
-        #expect(world.take() == [.publish(.resuming)])
+        #expect(world.take() == [.publish(.resuming(.resumable))])
         #expect(world.machine.state == .connected)
         // Sent during the loss: only kept.
         let send = world.send("d")
@@ -72,6 +72,23 @@ import Testing
         #expect(delivered == ["4"])
         world.advance(by: .seconds(1))
         #expect(world.take().written == [.ack(4)])
+    }
+
+    @Test func aSecondLossDuringAReplayLosesNothing() {
+        var world = connected()
+        world.receive(item(1), item(2), item(3))
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        // The replay is cut off, and the acknowledgement of all three arrives.
+        world.receive(.sequence(1), item(1))
+        world.advance(by: .milliseconds(999))
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        _ = world.take()
+        world.receive(.sequence(4), item(4))
+        #expect(world.take().contains { if case .deliver(let call, _) = $0 { call.target == "4" } else { false } })
     }
 
     @Test func aSequenceThatIsTooLargeLosesTheConnection() {
