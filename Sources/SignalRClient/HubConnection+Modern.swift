@@ -97,7 +97,7 @@ extension HubConnection {
 
     // MARK: Typed calls
 
-    /// Calls a method of the server, and returns its result. See ``invoke(method:arguments:)``.
+    /// Calls a method of the server, and returns its result. See `invoke(method:arguments:)`.
     public nonisolated func invoke<each A: Encodable & Sendable, Result: Decodable & Sendable>(
         _ method: String,
         _ arguments: repeat each A,
@@ -107,7 +107,7 @@ extension HubConnection {
         return try engine.coder.decode(type, from: outcome)
     }
 
-    /// Calls a method of the server, and returns its result. See ``invoke(method:arguments:)``.
+    /// Calls a method of the server, and returns its result. See `invoke(method:arguments:)`.
     public nonisolated func invoke<each A: Encodable & Sendable, Result: Decodable & Sendable>(
         _ method: HubMethod<(repeat each A), Result>,
         _ arguments: repeat each A
@@ -138,7 +138,10 @@ extension HubConnection {
     /// The calls of a method by the server, as a sequence of their arguments. The handler is registered when the method
     /// returns, and removed when nobody has the sequence any more.
     ///
-    /// - Parameter limit: How many calls may wait for a reader. Beyond it, the oldest are dropped. Default: 4,096.
+    /// - Parameters:
+    ///   - method: The name of the method.
+    ///   - type: The types of the arguments, as a tuple.
+    ///   - limit: How many calls may wait for a reader. Beyond it, the oldest are dropped. Default: 4,096.
     public nonisolated func messages<each T: Decodable & Sendable>(
         of method: String,
         as type: (repeat each T).Type,

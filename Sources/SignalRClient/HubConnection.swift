@@ -124,7 +124,7 @@ public actor HubConnection {
         add(methodName, isConcurrent: false, Self.handler(engine.coder, handler))
     }
 
-    /// Registers a handler for a method that the server calls, and whose result it waits for. See ``on(_:handler:)``.
+    /// Registers a handler for a method that the server calls, and whose result it waits for. See `on`.
     ///
     /// If the handler throws, the server gets an error: the message of a ``HubError``, or that the handler failed.
     ///
@@ -142,7 +142,7 @@ public actor HubConnection {
         }
     }
 
-    /// Registers a handler whose calls do not wait for each other, nor later messages for them. See ``on(_:handler:)``.
+    /// Registers a handler whose calls do not wait for each other, nor later messages for them. See `on`.
     ///
     /// - Returns: A token that removes this handler only.
     @discardableResult

@@ -95,7 +95,7 @@ public final class SignalRTestServer: Sendable {
 
     /// Registers a method. Methods of one connection run one after the other.
     ///
-    /// If the closure throws a ``HubError``, the caller gets its message; of any other error, that there was one.
+    /// If the closure throws a `HubError`, the caller gets its message; of any other error, that there was one.
     public func on<each T: Decodable & Sendable, R: Encodable & Sendable>(
         _ name: String,
         _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R

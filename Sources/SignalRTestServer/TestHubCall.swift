@@ -48,7 +48,7 @@ public struct TestHubCall: Sendable {
 
     /// Calls a method of the caller, and returns its result.
     ///
-    /// - Throws: ``SignalRError/invocationError(_:)`` if the method failed.
+    /// - Throws: `SignalRError.invocationError` if the method failed.
     public func invoke<each A: Encodable & Sendable, T: Decodable & Sendable>(
         _ method: String,
         _ arguments: repeat each A,
