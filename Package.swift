@@ -57,6 +57,8 @@ let package = Package(
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
+        .library(name: "ServerSentEvents", targets: ["ServerSentEvents"]),
+        .library(name: "EventSourceTestServer", targets: ["EventSourceTestServer"]),
         .library(name: "SignalRClient", targets: ["SignalRClient"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
         .library(name: "SignalRTestServer", targets: ["SignalRTestServer"]),
@@ -107,6 +109,19 @@ let package = Package(
                 .product(name: "NIOTLS", package: "swift-nio"), nioWebSocket, nioConcurrencyHelpers, nioSSL, logging,
             ],
             swiftSettings: fuzzed
+        ),
+        .target(
+            name: "ServerSentEvents",
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", nioCore, nioPosix, nioConcurrencyHelpers,
+                logging,
+            ],
+            swiftSettings: fuzzed
+        ),
+        .target(
+            name: "EventSourceTestServer",
+            dependencies: [nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL],
+            swiftSettings: settings
         ),
         .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
         .target(name: "SignalRCore", dependencies: ["RealtimeMessagePack"], swiftSettings: fuzzed),
@@ -171,7 +186,8 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "PusherClient", "PusherCore",
-                "PusherTestServer", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
+                "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "TestSupport", argumentParser, logging,
+                nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings
@@ -187,6 +203,13 @@ let package = Package(
             name: "ClientTestSupport",
             dependencies: ["PusherClient", "PusherCore", nioCore, nioConcurrencyHelpers],
             path: "Tests/Tools/ClientTestSupport",
+            swiftSettings: settings
+        ),
+        // A slow parser of event streams, and what both make of a stream: for the tests and the fuzzer.
+        .target(
+            name: "EventStreamTestSupport",
+            dependencies: ["ServerSentEvents"],
+            path: "Tests/EventStreamTestSupport",
             swiftSettings: settings
         ),
         .target(
@@ -223,8 +246,8 @@ let package = Package(
             name: "fuzzer",
             dependencies: [
                 "ClientTestSupport", "PusherProtocol", "PusherEncryption", "PusherClient", "PusherCore",
-                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "TestSupport", nioCore,
-                nioEmbedded, nioConcurrencyHelpers, logging,
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "ServerSentEvents",
+                "EventStreamTestSupport", "TestSupport", nioCore, nioEmbedded, nioConcurrencyHelpers, logging,
             ],
             path: "Tests/Tools/Fuzzing",
             exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
@@ -290,6 +313,27 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "ServerSentEventsTests",
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "ServerSentEvents",
+                "EventSourceTestServer", "EventStreamTestSupport", "PusherTestServer", "ProxyTestSupport",
+                "TestSupport",
+                "TestTLS", nioCore, nioEmbedded, nioConcurrencyHelpers,
+            ],
+            exclude: ["Parsing/vectors.json"],
+            swiftSettings: settings
+        ),
+        // A program as users of IKEventSource have it, with a compiler that is set as theirs is.
+        .testTarget(
+            name: "IKEventSourceProgramTests",
+            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            swiftSettings: [.swiftLanguageMode(.v5)] + warnings
+        ),
+        .testTarget(
+            name: "ServerSentEventsProgramTests",
+            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            swiftSettings: warnings
+        ),
             name: "SignalRCoreTests",
             dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport"],
             swiftSettings: settings

@@ -9,7 +9,8 @@ struct CorpusTests {
         .deletingLastPathComponent().appending(path: "Tools/Fuzzing")
 
     private static let targets = [
-        "authorization", "client", "encryption", "envelope", "frames", "json", "presence", "redirect", "upgrade",
+        "authorization", "client", "encryption", "envelope", "eventstream", "frames", "json", "presence", "redirect",
+        "upgrade",
         "utf8",
     ]
 

@@ -6,7 +6,7 @@ struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
         abstract: "Loses connections again and again, and measures what is left behind.",
-        subcommands: [ReconnectsCommand.self, HerdCommand.self]
+        subcommands: [ReconnectsCommand.self, HerdCommand.self, EventStreamsCommand.self]
     )
 }
 
