@@ -129,7 +129,7 @@ let package = Package(
             name: "SignalRClient",
             dependencies: [
                 "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
-                "WebSocketClient", nioCore, nioPosix, nioConcurrencyHelpers, logging,
+                "WebSocketClient", "ServerSentEvents", nioCore, nioPosix, nioConcurrencyHelpers, logging,
             ],
             swiftSettings: fuzzed
         ),
@@ -334,6 +334,7 @@ let package = Package(
             dependencies: ["ServerSentEvents", "EventSourceTestServer"],
             swiftSettings: warnings
         ),
+        .testTarget(
             name: "SignalRCoreTests",
             dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport"],
             swiftSettings: settings

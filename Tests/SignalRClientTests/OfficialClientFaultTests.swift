@@ -196,6 +196,15 @@ import Testing
         }
     }
 
+    @Test func fault17ServerSentEventsWorkOnLinux() async throws {
+        try await withConnection(Route(transport: .serverSentEvents, hubProtocol: .json)) { connection, server in
+            let text: String = try await connection.invoke(method: "echo", arguments: "line\nline")
+            #expect(text == "line\nline")
+            #expect(connection.transport == .serverSentEvents)
+            #expect(server.requests.contains { $0.method == "GET" && $0.headers["accept"] == "text/event-stream" })
+        }
+    }
+
     @Test func fault18NamesOfMethodsHaveNoCase() async throws {
         try await withConnection { connection, _ in
             let inbox = Inbox<String>()

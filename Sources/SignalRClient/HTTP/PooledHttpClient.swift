@@ -3,7 +3,8 @@ import RealtimeNetworking
 
 /// The client for requests that options name no other for.
 final class PooledHttpClient: HttpClient {
-    private let requester: AsyncHTTPRequester
+    /// It also streams responses, which an ``HttpClient`` cannot.
+    let requester: AsyncHTTPRequester
     private let maximumResponseSize: Int
 
     init(_ options: HttpConnectionOptions) {

@@ -10,6 +10,7 @@ final class HttpConnector: HubTransportOpener {
     private let url: String
     private let options: HttpConnectionOptions
     private let client: any HttpClient
+    private let pooledClient: PooledHttpClient
     private let hubProtocol: HubProtocol
     private let logger: HubLogger
 
@@ -23,7 +24,8 @@ final class HttpConnector: HubTransportOpener {
         self.options = options
         self.hubProtocol = hubProtocol
         self.logger = logger
-        client = options.httpClient ?? PooledHttpClient(options)
+        pooledClient = PooledHttpClient(options)
+        client = options.httpClient ?? pooledClient
     }
 
     private var permitted: HttpTransportType {
@@ -152,10 +154,30 @@ final class HttpConnector: HubTransportOpener {
                     on: eventLoop,
                     receive: receive
                 )
-            default: throw SignalRError.unsupportedTransport("this version does not have it")
+            default:
+                try await openEvents(url, http, on: eventLoop, receive: receive)
             }
         }
         return OpenedTransport(try await open(receive), info, reopen: open)
+    }
+
+    private func openEvents(
+        _ url: String,
+        _ http: HubHTTP,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> EventTransport {
+        try await withFreshToken(http) {
+            try await EventTransport.open(
+                http,
+                url,
+                streamer: pooledClient.requester,
+                limit: options.maximumMessageSize,
+                timeout: options.timeout,
+                on: eventLoop,
+                receive: receive
+            )
+        }
     }
 
     private func openWebSocket(
@@ -164,7 +186,7 @@ final class HttpConnector: HubTransportOpener {
         on eventLoop: any EventLoop,
         receive: @escaping OpenedTransport.Receiver
     ) async throws -> WebSocketTransport {
-        func open() async throws -> WebSocketTransport {
+        try await withFreshToken(http) {
             try await WebSocketTransport.open(
                 http.url(url),
                 headers: http.headers(for: url),
@@ -178,9 +200,15 @@ final class HttpConnector: HubTransportOpener {
                 receive: receive
             )
         }
+    }
+
+    /// Opens a transport. If the server answers with 401, the app is asked for another token, and it is tried once more.
+    private func withFreshToken<T>(_ http: HubHTTP, _ open: () async throws -> T) async throws -> T {
         do {
             return try await open()
-        } catch let error as SignalRClientError where error.httpStatus == 401 {
+        } catch {
+            let status = (error as? SignalRClientError)?.httpStatus
+            guard status == 401 || error as? SignalRError == .unexpectedResponseCode(401) else { throw error }
             try await http.renewToken()
             return try await open()
         }

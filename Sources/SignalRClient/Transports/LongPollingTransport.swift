@@ -34,9 +34,9 @@ final class LongPollingTransport: HubTransport {
         self.timeout = timeout
         self.eventLoop = eventLoop
         self.receive = receive
-        let failed = NIOLockedValueBox<(@Sendable (HubFailure) -> Void)?>(nil)
-        sender = PostSender(http, url, isBinary: isBinary) { failure in failed.withLockedValue { $0 }?(failure) }
-        failed.withLockedValue { $0 = { [weak self] in self?.end($0) } }
+        let failed = FailureRelay()
+        sender = PostSender(http, url, isBinary: isBinary) { failure in failed.report(failure) }
+        failed.set { [weak self] failure in self?.end(failure) }
     }
 
     static func open(

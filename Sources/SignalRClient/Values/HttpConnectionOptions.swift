@@ -10,7 +10,8 @@ public struct HttpConnectionOptions: Sendable {
     /// Whether the token is also sent in the query, as `access_token`. Queries are often logged by servers, so use it only
     /// for servers that do not read the header. Default: `false`.
     public var sendsAccessTokenInQuery = false
-    /// Makes the HTTP requests. Default: `nil`, which means the package's own client. WebSockets do not use it.
+    /// Makes the HTTP requests. Default: `nil`, which means the package's own client. WebSockets and
+    /// the stream of server-sent events do not use it.
     public var httpClient: (any HttpClient)?
     /// The transports that may be used. Default: `nil`, which means all.
     public var transport: HttpTransportType?

@@ -19,7 +19,8 @@ struct Route: Sendable, CustomTestStringConvertible {
 
     static let all = [
         Route(transport: .webSockets, hubProtocol: .json), Route(transport: .webSockets, hubProtocol: .messagePack),
-        Route(transport: .longPolling, hubProtocol: .json), Route(transport: .longPolling, hubProtocol: .messagePack),
+        Route(transport: .longPolling, hubProtocol: .json), Route(transport: .serverSentEvents, hubProtocol: .json),
+        Route(transport: .longPolling, hubProtocol: .messagePack),
         Route(transport: .webSockets, hubProtocol: .json, isInMemory: true),
         Route(transport: .webSockets, hubProtocol: .messagePack, isInMemory: true),
     ]
