@@ -246,7 +246,8 @@ let package = Package(
             name: "fuzzer",
             dependencies: [
                 "ClientTestSupport", "PusherProtocol", "PusherEncryption", "PusherClient", "PusherCore",
-                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "ServerSentEvents",
+                "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                "WebSocketClient", "ServerSentEvents",
                 "EventStreamTestSupport", "TestSupport", nioCore, nioEmbedded, nioConcurrencyHelpers, logging,
             ],
             path: "Tests/Tools/Fuzzing",

@@ -181,7 +181,8 @@ public final class HubConnectionBuilder {
                     wantsResumption: resumption != nil,
                     invocationTimeout: invocationTimeout.map(Duration.init(clampingSeconds:)),
                     receiveBufferSize: options.receiveBufferSize,
-                    logger: logger
+                    logger: logger,
+                    logsContent: options.logMessageContent ?? false
                 ),
                 opener: opener,
                 on: MultiThreadedEventLoopGroup.singleton.next(),

@@ -10,8 +10,7 @@ struct CorpusTests {
 
     private static let targets = [
         "authorization", "client", "encryption", "envelope", "eventstream", "frames", "json", "presence", "redirect",
-        "upgrade",
-        "utf8",
+        "signalr", "upgrade", "utf8",
     ]
 
     @Test("no input that was ever found to be special does harm", arguments: targets)

@@ -97,7 +97,8 @@ import Testing
         #"{"type":2,"invocationId":"1"}"#, #"{"type":2,"item":1}"#, #"{"type":3,"invocationId":null}"#,
         #"{"type":3,"invocationId":3}"#, #"{"type":5}"#, #"{"type":8}"#, #"{"type":9,"sequenceId":-1}"#,
         #"{"type":8,"sequenceId":18446744073709551616}"#, #"{"type":3,"invocationId":"1","error":7}"#,
-        #"{"type":4,"target":"x","arguments":[]}"#, #"{"type":1 "target":"x"}"#, #"{"a":"\"#,
+        #"{"type":4,"target":"x","arguments":[]}"#, #"{"type":4,"invocationId":"","target":"x","arguments":[]}"#,
+        #"{"type":1 "target":"x"}"#, #"{"a":"\"#,
     ]) func malformedJSONIsAnError(_ text: String) {
         #expect(throws: HubProtocolViolation.self) { try HubProtocol.json.decode(json(text)) }
     }
@@ -105,7 +106,8 @@ import Testing
     @Test(arguments: [
         "", "c0", "2a", "90", "91 a1 31", "91 ff", "91 01", "95 01 80 c0 a1 78", "96 01 81 01 a0 c0 a1 78 90 90",
         "96 01 80 07 a1 78 90 90", "96 01 80 c0 c0 90 90", "96 01 80 c0 a1 78 80 90", "96 01 80 c0 a1 78 91 c1 90",
-        "96 01 80 c0 a1 78 dd ff ff ff ff", "96 04 80 c0 a1 78 90 90", "94 02 80 a1 78", "94 02 80 c0 2a",
+        "96 01 80 c0 a1 78 dd ff ff ff ff", "96 04 80 c0 a1 78 90 90", "96 04 80 a0 a1 78 90 90", "94 02 80 a1 78",
+        "94 02 80 c0 2a",
         "94 03 80 a1 78 04", "95 03 80 a1 78 01 2a", "95 03 80 a1 78 03", "93 05 80 c0", "92 07 07", "93 07 c0 07",
         "92 08 ff", "92 09 a1 31", "96 01 80 c0 a1 78 90 91 07", "96 01 80 c0 a2 c3 28 90 90",
     ]) func malformedMessagePackIsAnError(_ text: String) {

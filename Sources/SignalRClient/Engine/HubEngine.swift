@@ -52,6 +52,7 @@ final class HubEngine: Sendable {
     private let wantsResumption: Bool
     private let invocationTimeout: Duration?
     private let receiveBufferSize: Int
+    private let logsContent: Bool
     private let eventLoop: any EventLoop
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared = NIOLockedValueBox(Shared())
@@ -69,6 +70,7 @@ final class HubEngine: Sendable {
         var invocationTimeout: Duration?
         var receiveBufferSize: Int
         var logger: HubLogger
+        var logsContent: Bool
     }
 
     init(
@@ -83,6 +85,7 @@ final class HubEngine: Sendable {
         wantsResumption = options.wantsResumption
         invocationTimeout = options.invocationTimeout
         receiveBufferSize = options.receiveBufferSize
+        logsContent = options.logsContent
         handlerQueue = SerialQueue(limit: options.receiveBufferSize)
         self.opener = opener
         self.eventLoop = eventLoop
@@ -399,7 +402,9 @@ final class HubEngine: Sendable {
             return
         }
         switch event {
-        case .bytes(let bytes): step { $0.received(attempt, bytes, now: $1) }
+        case .bytes(let bytes):
+            logContent("Received", bytes)
+            step { $0.received(attempt, bytes, now: $1) }
         case .closed(let failure):
             loopState.value.transport = nil
             step { $0.closed(attempt, failure, now: $1) }
@@ -436,11 +441,16 @@ final class HubEngine: Sendable {
         (loopState.value.early, loopState.value.earlySize) = ([], 0)
     }
 
+    private func logContent(_ verb: String, _ bytes: [UInt8]) {
+        if logsContent { logger.log(.debug, "\(verb) \(String(decoding: bytes, as: UTF8.self))") }
+    }
+
     private func write(_ bytes: [UInt8], _ receipt: WaiterID?, _ attempt: AttemptID) {
         guard let transport = transport(attempt) else {
             if let receipt { finish(receipt, SignalRError.cannotSentUntilTransportConnected) }
             return
         }
+        logContent("Sent", bytes)
         guard let receipt else { return transport.send(bytes, promise: nil) }
         let promise = eventLoop.makePromise(of: Void.self)
         promise.futureResult.whenComplete { [self] result in

@@ -22,7 +22,7 @@ public struct HttpConnectionOptions: Sendable {
     public var headers: [String: String]?
     /// The time for each HTTP request, in seconds. Polls have 120 seconds at least. Default: `nil`, which means 100.
     public var timeout: TimeInterval?
-    /// Whether the log shows what messages contain. Default: `nil`, which means no.
+    /// Whether the log shows what messages contain, at the level `debug`. Default: `nil`, which means no.
     public var logMessageContent: Bool?
     /// The certificates that the client trusts, and the one that it presents. Default: those that the system trusts.
     public var tls = TLSOptions()

@@ -68,7 +68,11 @@ enum JSONHubProtocol {
         guard let kind = HubMessage.Kind(rawValue: try members.required(members.type, "type")) else { return nil }
         switch kind {
         case .invocation: return .invocation(try members.invocation(id: members.id))
-        case .streamInvocation: return .streamInvocation(try members.invocation(id: try members.requiredID()))
+        case .streamInvocation:
+            let id = try members.requiredID()
+            // Without an id, the items could not be told from those of others.
+            guard !id.isEmpty else { throw HubProtocolViolation("a message has an empty 'invocationId'") }
+            return .streamInvocation(try members.invocation(id: id))
         case .streamItem:
             let item = try members.required(members.item, "item")
             return .streamItem(id: try members.requiredID(), item: item, headers: members.headers)

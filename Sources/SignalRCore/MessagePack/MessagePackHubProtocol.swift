@@ -46,6 +46,7 @@ enum MessagePackHubProtocol {
         invocation.headers = try headers(&reader)
         let id = !needsID && reader.readNil() ? nil : try reader.readString()
         invocation.id = id?.isEmpty == true ? nil : id
+        if needsID, invocation.id == nil { throw .unexpected(.string(0), expected: "an id") }
         invocation.target = try reader.readString()
         for _ in 0..<(try reader.readArrayCount()) { invocation.arguments.append(try reader.readValue()) }
         // Old peers leave it out.

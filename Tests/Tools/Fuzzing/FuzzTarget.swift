@@ -20,6 +20,8 @@ enum FuzzTarget: String, CaseIterable {
     case redirect
     /// Event streams in pieces, to their parser.
     case eventstream
+    /// What SignalR servers send.
+    case signalr
     /// A whole client, with a server that does what the input says.
     case client
 
@@ -36,6 +38,7 @@ enum FuzzTarget: String, CaseIterable {
         case .authorization: AuthorizationTarget.run(input)
         case .redirect: RedirectTarget.run(input)
         case .eventstream: EventStreamTarget.run(input)
+        case .signalr: SignalRTarget.run(input)
         case .client: ClientTarget.run(input)
         }
     }
