@@ -2,7 +2,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-@Suite struct CallingTests {
+@Suite(.timeLimit(.minutes(2))) struct CallingTests {
     @Test(arguments: Route.all) func aCancelledCallThrowsAtOnceAndTellsTheServer(_ route: Route) async throws {
         try await withConnection(route) { connection, server in
             let task = Task { try await connection.invoke(method: "slow", arguments: 3600) }

@@ -3,7 +3,7 @@ import SignalRTestServer
 import Testing
 
 /// What a connection can do, over every transport and with every protocol.
-@Suite struct MatrixTests {
+@Suite(.timeLimit(.minutes(2))) struct MatrixTests {
     struct Person: Codable, Equatable, Sendable {
         var name: String
         var age: Int?

@@ -3,7 +3,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-@Suite struct NegotiatingTests {
+@Suite(.timeLimit(.minutes(2))) struct NegotiatingTests {
     func connection(
         _ server: SignalRTestServer,
         _ change: (inout HttpConnectionOptions) -> Void = { _ in }

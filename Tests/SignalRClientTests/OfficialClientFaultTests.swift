@@ -8,7 +8,7 @@ import Testing
 /// Where time matters, they are tested in virtual time by `SignalRCoreTests`: fault 5 by "waitsBeforeEachAttempt", 9 by
 /// "anIdleLongPollStays", 11 by "unknownIDsAreIgnored" and "damagedFramesNeverTrap", the timers of 18 by the random walk.
 /// Fault 15 is tested by the programs in Swift 6 mode.
-@Suite struct OfficialClientFaultTests {
+@Suite(.timeLimit(.minutes(2))) struct OfficialClientFaultTests {
     @Test func fault1ConnectsByWebSocketOnLinux() async throws {
         try await withConnection { connection, server in
             #expect(connection.transport == .webSockets)

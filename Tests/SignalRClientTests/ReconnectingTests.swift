@@ -3,7 +3,7 @@ import SignalRClient
 import SignalRTestServer
 import Testing
 
-@Suite struct ReconnectingTests {
+@Suite(.timeLimit(.minutes(2))) struct ReconnectingTests {
     @Test(arguments: Route.all) func handlersSurviveAReconnect(_ route: Route) async throws {
         let inbox = Inbox<String>()
         try await withConnection(route, { $0.withAutomaticReconnect([0, 0.01, 0.01]) }) { connection, server in
