@@ -5,14 +5,16 @@ SWIFT ?= swift
 # Debug information takes a tenth of the time to compile: `make … FLAGS=` adds it.
 FLAGS ?= -debug-info-format none
 DOCS_DIR ?= .build/docs
-FORMATTED = Package.swift Sources Tests Tools Benchmarks/Package.swift Benchmarks/Sources
+FORMATTED = Package.swift Sources Tests Tools Examples/Package.swift Examples/Sources \
+	Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
+.PHONY: help demo demo-event-streams test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
 .PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak burst test-network autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
+	@echo "make demo-event-streams      follow a live feed that survives the restart of its server"
 	@echo "make test                    run all tests"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
 	@echo "make consumer-check          the same with one build system, in the build folder of the tests"
@@ -36,6 +38,11 @@ help:
 
 demo: setup
 	$(SWIFT) run $(FLAGS) pusher demo
+
+# In the tests' build folder, where most of what it needs is built already.
+demo-event-streams: setup
+	$(SWIFT) build $(FLAGS) --package-path Examples $(IN_OUR_BUILD)
+	.build/debug/sse-demo
 
 # A terminal shows the progress of a build in one line. A log would have a line for each file.
 PROGRESS := $(shell [ -t 2 ] || echo --quiet)
@@ -74,10 +81,13 @@ consumer-check: setup
 	$(SWIFT) build $(FLAGS) --package-path Tests/Consumer $(IN_OUR_BUILD)
 	.build/debug/Consumer
 
-# The compiler finds an undeclared import of NIO in the core, but not one of Foundation, which every target may have.
+# The compiler finds an undeclared import of NIO in a core, but not one of Foundation, which every target may have.
 lint:
 	$(SWIFT) format lint --strict --parallel --recursive $(FORMATTED)
-	@test -d Sources/PusherCore && ! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/PusherCore
+	@test -d Sources/PusherCore -a -d Sources/SignalRCore
+	@! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/PusherCore Sources/SignalRCore
+	@test -d Sources/ServerSentEvents/Parsing && ! grep -rnE '\bimport ([a-z]+ )?(NIO|Foundation)' Sources/ServerSentEvents/Parsing
+	@! grep -rnE '\bimport ([a-z]+ )?Pusher' Sources/ServerSentEvents Sources/EventSourceTestServer
 
 format:
 	$(SWIFT) format --in-place --parallel --recursive $(FORMATTED)
@@ -152,7 +162,8 @@ SOAK = $(SWIFT) build $(FLAGS) --product soak
 soak: setup
 	$(SOAK)
 	@set -e; soak=$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak; \
-	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS); $$soak burst --events $(EVENTS)
+	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS); $$soak burst --events $(EVENTS); \
+	$$soak event-streams --rounds $(ROUNDS)
 
 # Beside other tests, listeners would have to wait for a processor, and then the client would not wait for them.
 burst: EVENTS = 50000

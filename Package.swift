@@ -58,7 +58,11 @@ let package = Package(
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
+        .library(name: "ServerSentEvents", targets: ["ServerSentEvents"]),
+        .library(name: "EventSourceTestServer", targets: ["EventSourceTestServer"]),
+        .library(name: "SignalRClient", targets: ["SignalRClient"]),
         .library(name: "PusherTestServer", targets: ["PusherTestServer"]),
+        .library(name: "SignalRTestServer", targets: ["SignalRTestServer"]),
         .executable(name: "pusher", targets: ["pusher"]),
     ],
     traits: [
@@ -109,6 +113,29 @@ let package = Package(
             ],
             swiftSettings: fuzzed
         ),
+        .target(
+            name: "ServerSentEvents",
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", nioCore, nioPosix, nioConcurrencyHelpers,
+                logging,
+            ],
+            swiftSettings: fuzzed
+        ),
+        .target(
+            name: "EventSourceTestServer",
+            dependencies: [nioCore, nioPosix, nioHTTP1, nioConcurrencyHelpers, nioSSL],
+            swiftSettings: settings
+        ),
+        .target(name: "RealtimeMessagePack", swiftSettings: fuzzed),
+        .target(name: "SignalRCore", dependencies: ["RealtimeMessagePack"], swiftSettings: fuzzed),
+        .target(
+            name: "SignalRClient",
+            dependencies: [
+                "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                "WebSocketClient", "ServerSentEvents", nioCore, nioPosix, nioConcurrencyHelpers, logging,
+            ],
+            swiftSettings: fuzzed
+        ),
         // For vector instructions that Swift does not offer. PusherProtocol has the same in Swift for other processors.
         .target(
             name: "CPusherProtocol",
@@ -142,6 +169,13 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(
+            name: "SignalRTestServer",
+            dependencies: [
+                "SignalRClient", "SignalRCore", nioCore, nioPosix, nioHTTP1, nioWebSocket, nioConcurrencyHelpers,
+            ],
+            swiftSettings: settings
+        ),
         .executableTarget(
             name: "pusher",
             dependencies: [
@@ -155,7 +189,8 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "PusherClient", "PusherCore",
-                "PusherTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
+                "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "SocketTestSupport", "TestSupport",
+                argumentParser, logging, nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings
@@ -171,6 +206,13 @@ let package = Package(
             name: "ClientTestSupport",
             dependencies: ["PusherClient", "PusherCore", nioCore, nioConcurrencyHelpers],
             path: "Tests/Tools/ClientTestSupport",
+            swiftSettings: settings
+        ),
+        // A slow parser of event streams, and what both make of a stream: for the tests and the fuzzer.
+        .target(
+            name: "EventStreamTestSupport",
+            dependencies: ["ServerSentEvents"],
+            path: "Tests/EventStreamTestSupport",
             swiftSettings: settings
         ),
         .target(
@@ -207,8 +249,9 @@ let package = Package(
             name: "fuzzer",
             dependencies: [
                 "ClientTestSupport", "PusherProtocol", "PusherEncryption", "PusherClient", "PusherCore",
-                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "WebSocketClient", "TestSupport", nioCore,
-                nioEmbedded, nioConcurrencyHelpers, logging,
+                "SignalRCore", "RealtimeMessagePack", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                "WebSocketClient", "ServerSentEvents",
+                "EventStreamTestSupport", "TestSupport", nioCore, nioEmbedded, nioConcurrencyHelpers, logging,
             ],
             path: "Tests/Tools/Fuzzing",
             exclude: ["Corpus", "Dictionaries", "corpus.py", "fuzz.sh"],
@@ -245,6 +288,11 @@ let package = Package(
             swiftSettings: settings
         ),
         .testTarget(
+            name: "RealtimeMessagePackTests",
+            dependencies: ["RealtimeMessagePack", "TestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
             name: "RealtimeNetworkingTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "TestSupport", "TestTLS", nioCore, nioPosix, nioEmbedded,
@@ -265,6 +313,41 @@ let package = Package(
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "WebSocketClient", "SocketTestSupport", "TestSupport",
                 "TestTLS", logging, nioCore, nioPosix, nioEmbedded, nioConcurrencyHelpers, nioSSL,
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "ServerSentEventsTests",
+            dependencies: [
+                "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "ServerSentEvents",
+                "EventSourceTestServer", "EventStreamTestSupport", "PusherTestServer", "ProxyTestSupport",
+                "TestSupport",
+                "TestTLS", nioCore, nioEmbedded, nioConcurrencyHelpers,
+            ],
+            exclude: ["Parsing/vectors.json"],
+            swiftSettings: settings
+        ),
+        // A program as users of IKEventSource have it, with a compiler that is set as theirs is.
+        .testTarget(
+            name: "IKEventSourceProgramTests",
+            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            swiftSettings: [.swiftLanguageMode(.v5)] + warnings
+        ),
+        .testTarget(
+            name: "ServerSentEventsProgramTests",
+            dependencies: ["ServerSentEvents", "EventSourceTestServer"],
+            swiftSettings: warnings
+        ),
+        .testTarget(
+            name: "SignalRCoreTests",
+            dependencies: ["SignalRCore", "RealtimeMessagePack", "TestSupport"],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "SignalRClientTests",
+            dependencies: [
+                "SignalRClient", "SignalRCore", "SignalRTestServer", "WebSocketClient", "TestSupport", logging, nioCore,
+                nioConcurrencyHelpers,
             ],
             swiftSettings: settings
         ),
@@ -300,6 +383,17 @@ let package = Package(
                 "PusherClient", "WebSocketClient", "PusherTestServer", "ProxyTestSupport", "TestSupport", "TestTLS",
                 logging, serviceLifecycle, metrics,
             ],
+            swiftSettings: warnings
+        ),
+        // Programs as users of Microsoft's client have them, in both modes of the language.
+        .testTarget(
+            name: "SignalRSwift5ProgramTests",
+            dependencies: ["SignalRClient", "SignalRTestServer"],
+            swiftSettings: [.swiftLanguageMode(.v5)] + warnings
+        ),
+        .testTarget(
+            name: "SignalRSwift6ProgramTests",
+            dependencies: ["SignalRClient", "SignalRTestServer"],
             swiftSettings: warnings
         ),
         .testTarget(

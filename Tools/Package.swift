@@ -1,8 +1,9 @@
 // swift-tools-version: 6.3
 import PackageDescription
 
-// Programs that check the products from outside: `make autobahn` and `make test-network` run them. They are in a package
-// of their own, so that they can use nothing that a user of the products could not use.
+// Programs that check the products from outside: `make autobahn`, `make test-network` and `.ci/sse-peer` run them;
+// `sse-contract-service` is for the contract suite of event source clients. They are in a package of their own, so that
+// they can use nothing that a user of the products could not use.
 let warningsAreErrors = Context.environment["PUSHER_WARNINGS_AS_ERRORS"] == "1"
 let settings: [SwiftSetting] = warningsAreErrors ? [.treatAllWarnings(as: .error)] : []
 
@@ -13,6 +14,8 @@ let package = Package(
         .package(name: "PusherClient", path: ".."),
         .package(url: "https://github.com/apple/swift-argument-parser.git", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log.git", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
+        .package(url: "https://github.com/swift-server/async-http-client.git", from: "1.37.0"),
     ],
     targets: [
         .executableTarget(
@@ -34,6 +37,26 @@ let package = Package(
             ],
             path: "NetworkCheck",
             exclude: ["run.sh"],
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "sse-contract-service",
+            dependencies: [
+                .product(name: "ServerSentEvents", package: "PusherClient"),
+                .product(name: "EventSourceTestServer", package: "PusherClient"),
+                .product(name: "AsyncHTTPClient", package: "async-http-client"),
+                .product(name: "NIOCore", package: "swift-nio"),
+            ],
+            path: "SSEContractService",
+            swiftSettings: settings
+        ),
+        .executableTarget(
+            name: "sse-follow",
+            dependencies: [
+                .product(name: "ServerSentEvents", package: "PusherClient"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "SSEFollow",
             swiftSettings: settings
         ),
     ],

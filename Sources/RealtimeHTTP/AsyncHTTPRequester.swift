@@ -24,16 +24,21 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let eventLoopGroup: any EventLoopGroup
     private let maximumConnections: Int
     private let connectTimeout: Duration
+    private let idleTimeout: Duration
 
     /// - Parameters:
     ///   - maximumConnections: To one host, at once.
     ///   - connectTimeout: For TCP and TLS, and for the wait for a connection where as many are open as may be.
+    ///   - idleTimeout: How long a connection stays for the next request. Channels ask together; what comes later is to find
+    ///     few connections that are dead, or that the server, which has not more patience than five seconds where it is
+    ///     Node.js, is about to close.
     package init(
         tls: TLSOptions,
         proxies: ProxyRules = .direct,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
         maximumConnections: Int = 16,
-        connectTimeout: Duration = .seconds(10)
+        connectTimeout: Duration = .seconds(10),
+        idleTimeout: Duration = .seconds(4)
     ) {
         self.tls = tls
         self.tlsCheck = TLSOptionsCheck(tls)
@@ -41,6 +46,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         self.eventLoopGroup = eventLoopGroup
         self.maximumConnections = maximumConnections
         self.connectTimeout = connectTimeout
+        self.idleTimeout = idleTimeout
     }
 
     deinit { shutdown() }
@@ -77,7 +83,11 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
     }
 
-    private func takeClient(through proxy: ProxyServer?, to origin: String) throws -> HTTPClient {
+    /// A client for one request. It has to be given back.
+    func takeClient(for url: String) throws -> (client: HTTPClient, proxy: ProxyServer?, host: String?) {
+        let proxy = try proxy(for: url)
+        let url = URL(string: url)
+        let origin = "\(url?.scheme ?? "")://\(url?.host ?? ""):\(url?.port ?? 0)".lowercased()
         let (client, ended) = try state.withLockedValue { state in
             guard case .running(var pools) = state else {
                 throw HTTPRequestError(.shutDown, "the client was released")
@@ -91,10 +101,10 @@ package final class AsyncHTTPRequester: HTTPRequester {
             }
         }
         if let ended { Self.shutDown(ended) }
-        return client
+        return (client, proxy, url?.host)
     }
 
-    private func giveBack(_ client: HTTPClient, isUsable: Bool) {
+    func giveBack(_ client: HTTPClient, isUsable: Bool) {
         let ended: HTTPClient? = state.withLockedValue { state in
             guard case .running(var pools) = state else { return nil }
             defer { state = .running(pools) }
@@ -142,9 +152,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         // A request that is given up ends its connection. With HTTP/2 it would end its stream only, and all that are
         // tried after it would go over the same connection, which is dead where the network has changed.
         configuration.httpVersion = .http1Only
-        // Channels ask together; what comes later is to find few connections that are dead, or that the server, which has
-        // not more patience than five seconds where it is Node.js, is about to close.
-        configuration.connectionPool.idleTimeout = .seconds(4)
+        configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout)
         return configuration
     }
 
@@ -167,17 +175,14 @@ package final class AsyncHTTPRequester: HTTPRequester {
     }
 
     private func send(_ request: HTTPRequest) async throws -> HTTPResponse {
-        let proxy = try proxy(for: request.url)
-        let url = URL(string: request.url)
-        let origin = "\(url?.scheme ?? "")://\(url?.host ?? ""):\(url?.port ?? 0)".lowercased()
-        let client = try takeClient(through: proxy, to: origin)
+        let (client, proxy, host) = try takeClient(for: request.url)
         do {
             let response = try await send(request, with: client)
             giveBack(client, isUsable: true)
             return response
         } catch {
             let isCancelled = Task.isCancelled
-            let error = RequestFailure.error(error, through: proxy, host: url?.host)
+            let error = RequestFailure.error(error, through: proxy, host: host)
             // A connection that is being made does not end with the request for which it is made, and the next one would
             // wait for it, and fail with it: after one that was given up, or took too long, it gets another pool.
             giveBack(client, isUsable: !isCancelled && error.kind != .timedOut)

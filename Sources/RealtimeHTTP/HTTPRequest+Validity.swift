@@ -6,7 +6,7 @@ extension HTTPRequest {
         guard let parsed = URL(string: url) else { return "'\(Self.printable(url: url))' is no URL" }
         guard let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
             return "'\(Self.printable(url: url))' is no http or https URL; give the whole address, like "
-                + "https://example.com/pusher/auth"
+                + "https://example.com/path"
         }
         guard let host = parsed.host, !host.isEmpty else { return "the URL '\(Self.printable(url: url))' has no host" }
         // Those are for IPv6; a name in them would be taken for the same without.

@@ -2,41 +2,76 @@ import Foundation
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// Where a redirect leads: to another place of the same origin. A `POST` stays a `POST`, with its body: an authorization
-/// asked for by `GET` is another one.
+/// Where a redirect leads.
 package enum Redirect {
     static let maximum = 5
+
+    package enum Rules: Hashable, Sendable {
+        /// To another place of the same origin. A `POST` stays a `POST`, with its body: an authorization asked for by `GET` is
+        /// another one.
+        case sameOrigin
+        /// As browsers do: to any origin, without what is meant for the first one only, and with `GET` in place of a `POST`
+        /// that was found elsewhere. A status that redirects and does not say where to is an error.
+        ///
+        /// - Parameter leavesTLS: Whether it may lead from `https` to `http`.
+        case anyOrigin(leavesTLS: Bool)
+    }
 
     /// Nil where the response is no redirect.
     package static func target(
         of response: HTTPResponse,
-        to request: HTTPRequest
+        to request: HTTPRequest,
+        _ rules: Rules = .sameOrigin
     ) throws(HTTPRequestError) -> HTTPRequest? {
-        guard [301, 302, 303, 307, 308].contains(response.status), let location = response.headers["Location"] else {
-            return nil
+        guard [301, 302, 303, 307, 308].contains(response.status) else { return nil }
+        guard let location = response.headers["Location"] else {
+            if rules == .sameOrigin { return nil }
+            throw HTTPRequestError(.redirectRefused, "it redirects without saying where to")
         }
-        guard let from = URL(string: request.url), let to = URL(string: location, relativeTo: from)?.absoluteURL else {
+        guard !location.isEmpty, let from = URL(string: request.url),
+            let to = URL(string: location, relativeTo: from)?.absoluteURL
+        else {
             throw HTTPRequestError(.redirectRefused, "it redirects to what is no URL")
         }
         var target = request
         target.url = to.absoluteString
         if let problem = target.problem { throw HTTPRequestError(.redirectRefused, "it redirects wrongly: \(problem)") }
-        // Header fields and the form may be meant for this origin alone; without them the request is another one.
-        guard origin(from) == origin(to) else {
-            throw HTTPRequestError(
-                .redirectRefused,
-                """
-                it redirects from \(origin(from)) to \(origin(to)), which is another origin, where requests are not \
-                sent; make the final address the endpoint's URL
-                """
-            )
+        if origin(from) != origin(to) {
+            switch rules {
+            case .sameOrigin:
+                // Header fields and the form may be meant for this origin alone; without them the request is another one.
+                throw HTTPRequestError(
+                    .redirectRefused,
+                    """
+                    it redirects from \(origin(from)) to \(origin(to)), which is another origin, where requests are not \
+                    sent; make the final address the endpoint's URL
+                    """
+                )
+            case .anyOrigin(let leavesTLS):
+                if origin(from).scheme == "https", origin(to).scheme == "http", !leavesTLS {
+                    throw HTTPRequestError(
+                        .redirectRefused,
+                        "it redirects from \(origin(from)) to \(origin(to)), which is not encrypted"
+                    )
+                }
+                for name in ["Authorization", "Cookie", "Proxy-Authorization"] { target.headers.remove(name) }
+            }
         }
-        if response.status == 303 {
+        if becomesGET(response.status, method: request.method, rules) {
             target.method = "GET"
             target.body = nil
             target.headers.remove("Content-Type")
         }
         return target
+    }
+
+    private static func becomesGET(_ status: Int, method: String, _ rules: Rules) -> Bool {
+        switch (status, rules) {
+        case (303, .sameOrigin): true
+        case (303, .anyOrigin): method != "HEAD"
+        case (301, .anyOrigin), (302, .anyOrigin): method == "POST"
+        default: false
+        }
     }
 
     private struct Origin: Equatable, CustomStringConvertible {

@@ -7,6 +7,8 @@ let pusherClient = Context.environment["PUSHER_CLIENT"] ?? "../.."
 
 let client = Target.Dependency.product(name: "PusherClient", package: "PusherClient")
 let webSocket = Target.Dependency.product(name: "WebSocketClient", package: "PusherClient")
+let events = Target.Dependency.product(name: "ServerSentEvents", package: "PusherClient")
+let eventServer = Target.Dependency.product(name: "EventSourceTestServer", package: "PusherClient")
 let testServer = Target.Dependency.product(name: "PusherTestServer", package: "PusherClient")
 
 let package = Package(
@@ -25,7 +27,7 @@ let package = Package(
         ),
         .executableTarget(
             name: "Consumer",
-            dependencies: ["Swift5App", "Swift6App", "MainActorApp", webSocket, testServer]
+            dependencies: ["Swift5App", "Swift6App", "MainActorApp", webSocket, testServer, events, eventServer]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -3,7 +3,7 @@ import NIOHTTP1
 import NIOWebSocket
 import Workload
 
-/// Tells WebSocket upgrades from authorization requests by their first byte: the latter are answered without any of
+/// Tells WebSocket upgrades, authorization requests and requests for event streams apart by their first bytes: the second are answered without any of
 /// NIO's HTTP, to be as fast as they can be.
 final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
@@ -15,6 +15,8 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
         do {
             if bytes.readableBytesView.first == UInt8(ascii: "P") {
                 try pipeline.addHandler(AuthorizationHandler())
+            } else if bytes.readableBytesView.starts(with: "GET \(StreamLoad.prefix)".utf8) {
+                try pipeline.addHandler(StreamHandler())
             } else {
                 try pipeline.configureHTTPServerPipeline(withServerUpgrade: Self.upgrade)
             }

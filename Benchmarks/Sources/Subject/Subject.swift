@@ -30,6 +30,7 @@ enum Subject {
         case "memory-connections", "memory-channels", "memory-members": try await Memory(arguments: arguments).run()
         case "idle": try await Idle(arguments: arguments).run()
         case "slow-consumer": try await SlowConsumer(arguments: arguments).run()
+        case "event-stream": try await EventStreams(arguments: arguments).run()
         case "decode", "decrypt": try Decoding(arguments: arguments).run()
         default: throw SubjectError("there is no such measurement")
         }

@@ -2,6 +2,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import RealtimeNetworking
 import RealtimePrimitives
 
 /// Carries out what the ``ReconnectingStateMachine`` decides, on one event loop.
@@ -22,8 +23,6 @@ final class ReconnectingSession: Sendable {
     }
 
     private struct Shared {
-        var state = ReconnectingWebSocket.State.idle
-        var observers: [UInt64: AsyncStream<ReconnectingWebSocket.State>.Continuation] = [:]
         var serial: UInt64 = 0
         var closing: [CheckedContinuation<WebSocketClosure, Never>] = []
     }
@@ -34,6 +33,7 @@ final class ReconnectingSession: Sendable {
     private let makeRequest: @Sendable () async throws -> WebSocketRequest
     private let open: Open
     private let loopState: NIOLoopBoundBox<LoopState>
+    private let observedState = ObservableState(ReconnectingWebSocket.State.idle)
     private let shared = NIOLockedValueBox(Shared())
     /// Goes on while the computer is suspended.
     private let now: @Sendable () -> Duration
@@ -65,7 +65,7 @@ final class ReconnectingSession: Sendable {
 
     // MARK: Calls, on any thread
 
-    var state: ReconnectingWebSocket.State { shared.withLockedValue { $0.state } }
+    var state: ReconnectingWebSocket.State { observedState.value }
 
     func connect() { step { $0.connect(now: $1) } }
 
@@ -106,7 +106,7 @@ final class ReconnectingSession: Sendable {
     func closed() async -> WebSocketClosure {
         await withCheckedContinuation { continuation in
             let closure: WebSocketClosure? = shared.withLockedValue { shared in
-                if case .closed(let closure) = shared.state { return closure }
+                if case .closed(let closure) = state { return closure }
                 shared.closing.append(continuation)
                 return nil
             }
@@ -114,26 +114,7 @@ final class ReconnectingSession: Sendable {
         }
     }
 
-    func states() -> AsyncStream<ReconnectingWebSocket.State> {
-        let (stream, continuation) = AsyncStream.makeStream(
-            of: ReconnectingWebSocket.State.self,
-            bufferingPolicy: .bufferingNewest(256)
-        )
-        let id = shared.withLockedValue { shared in
-            shared.serial += 1
-            continuation.yield(shared.state)
-            if case .closed = shared.state {
-                continuation.finish()
-            } else {
-                shared.observers[shared.serial] = continuation
-            }
-            return shared.serial
-        }
-        continuation.onTermination = { [shared] _ in
-            shared.withLockedValue { _ = $0.observers.removeValue(forKey: id) }
-        }
-        return stream
-    }
+    func states() -> AsyncStream<ReconnectingWebSocket.State> { observedState.values() }
 
     // MARK: The event loop
 
@@ -255,18 +236,18 @@ final class ReconnectingSession: Sendable {
     }
 
     private func publish(_ state: ReconnectingWebSocket.State) {
-        let (observers, closing, old) = shared.withLockedValue { shared in
-            defer { shared.state = state }
-            return (Array(shared.observers.values), shared.closing, shared.state)
-        }
         debug("State", ["websocket.state": "\(state)"])
-        for observer in observers { observer.yield(state) }
-        guard case .closed(let closure) = state else { return }
+        guard case .closed(let closure) = state else {
+            observedState.change(to: state, isFinal: false)
+            return
+        }
+        let old = observedState.change(to: state, isFinal: true)
+        // Calls that come from now on find the closure.
+        let closing = shared.withLockedValue { $0.closing }
         loopState.value.request?.cancel()
         loopState.value.request = nil
         // If the app has closed it, how that went is for the call that waits.
         buffer.finish(old == .closing ? .success(()) : closure.error.map { .failure($0) } ?? .success(()))
-        for observer in observers { observer.finish() }
         for continuation in closing { continuation.resume(returning: closure) }
     }
 

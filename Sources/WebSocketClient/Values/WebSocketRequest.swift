@@ -1,22 +1,11 @@
 import Foundation
-import RealtimeNetworking
+public import RealtimeNetworking
 import RealtimePrimitives
 
 /// The server to connect to, and what the upgrade request contains.
 public struct WebSocketRequest: Hashable, Sendable {
     /// A header field.
-    public struct Header: Hashable, Sendable {
-        /// The field's name.
-        public var name: String
-        /// The field's value.
-        public var value: String
-
-        /// Creates a header field.
-        public init(name: String, value: String) {
-            self.name = name
-            self.value = value
-        }
-    }
+    public typealias Header = HTTPHeader
 
     /// A host name or an IP address.
     public var host: String
@@ -114,14 +103,5 @@ extension WebSocketRequest: CustomStringConvertible, CustomDebugStringConvertibl
     /// The same as ``description``.
     public var debugDescription: String { description }
     /// An empty mirror, so that `dump` shows no secrets.
-    public var customMirror: Mirror { Mirror(self, children: []) }
-}
-
-extension WebSocketRequest.Header: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// The name without the value.
-    public var description: String { name }
-    /// The name without the value.
-    public var debugDescription: String { description }
-    /// An empty mirror, so that `dump` does not show the value.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -18,6 +18,10 @@ enum FuzzTarget: String, CaseIterable {
     case authorization
     /// Where authorization endpoints redirect to, and when they want to be asked again.
     case redirect
+    /// Event streams in pieces, to their parser.
+    case eventstream
+    /// What SignalR servers send.
+    case signalr
     /// A whole client, with a server that does what the input says.
     case client
 
@@ -33,6 +37,8 @@ enum FuzzTarget: String, CaseIterable {
         case .encryption: EncryptionTarget.run(input)
         case .authorization: AuthorizationTarget.run(input)
         case .redirect: RedirectTarget.run(input)
+        case .eventstream: EventStreamTarget.run(input)
+        case .signalr: SignalRTarget.run(input)
         case .client: ClientTarget.run(input)
         }
     }

@@ -31,6 +31,7 @@ struct Plan: Sendable {
     var suites: [Suite] {
         let all: [[Suite]] = [
             eventSuites, fanOutSuites, encryptionSuites, subscriptionSuites, memorySuites, latencySuites,
+            eventStreamSuites,
         ]
         return all.flatMap(\.self)
     }

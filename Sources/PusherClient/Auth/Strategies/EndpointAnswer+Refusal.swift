@@ -41,10 +41,6 @@ extension EndpointAnswer {
 
     /// Seconds or a date; zero for anything else.
     package static func retryDelay(_ text: String?, now: Date) -> Duration {
-        guard let text = text?.trimmingCharacters(in: .whitespaces) else { return .zero }
-        if let seconds = Int(text) { return .seconds(min(max(0, seconds), maximumRetryDelay)) }
-        guard let date = HTTPDate.secondsSince1970(text) else { return .zero }
-        let wait = Date(timeIntervalSince1970: Double(date)).timeIntervalSince(now).rounded(.up)
-        return .seconds(min(max(0, wait), Double(maximumRetryDelay)))
+        RetryAfter.delay(text, now: now, maximum: maximumRetryDelay)
     }
 }

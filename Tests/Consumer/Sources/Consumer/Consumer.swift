@@ -1,11 +1,13 @@
+import EventSourceTestServer
 import MainActorApp
 import PusherTestServer
+import ServerSentEvents
 import Swift5App
 import Swift6App
 import WebSocketClient
 
 /// Runs an app of each kind against the embedded server, until each has received the event that the server publishes; and a
-/// WebSocket alone.
+/// WebSocket and an event stream alone.
 @main
 struct Consumer {
     static func main() async throws {
@@ -26,6 +28,12 @@ struct Consumer {
             let webSocket = try await WebSocket.connect(to: "ws://\(host):\(port)/app/\(key)?protocol=7")
             for try await message in webSocket.messages.prefix(1) { print("The WebSocket received \(message)") }
             try await webSocket.close()
+        }
+        try await EventSourceTestServer.withServer { server in
+            server.script([.open("data: an event\n\n")])
+            for try await event in EventStream(server.url).events.prefix(1) {
+                print("The stream received \(event.data)")
+            }
         }
     }
 

@@ -1,0 +1,92 @@
+import AsyncHTTPClient
+import NIOCore
+import ServerSentEvents
+import Workload
+
+/// What an event of an event stream costs: the client, its parser alone, and the bytes of the response only counted.
+struct EventStreams {
+    let arguments: Arguments
+
+    private var load: StreamLoad {
+        StreamLoad(size: arguments.number("size", default: 169), events: arguments.number("events", default: 100_000))
+    }
+
+    private var url: String { "http://\(arguments.target.host):\(arguments.target.port)\(load.path)" }
+
+    func run() async throws -> [String: Double] {
+        switch arguments.implementation {
+        case "client": try await client()
+        case "parser": try parser()
+        case "byte-counter": try await byteCounter()
+        case "one-line": try oneLine()
+        case let other: throw SubjectError("there is no event stream via \(other)")
+        }
+    }
+
+    private func client() async throws -> [String: Double] {
+        let start = ProcessUsage.now
+        var count = 0
+        let stream = EventStream(url, options: EventStreamOptions(reconnection: .never))
+        for try await event in stream.events {
+            use(event.data.utf8.count)
+            count += 1
+        }
+        return try perEvent(since: start, count)
+    }
+
+    private func byteCounter() async throws -> [String: Double] {
+        let start = ProcessUsage.now
+        var bytes = 0
+        let response = try await HTTPClient.shared.execute(HTTPClientRequest(url: url), timeout: .minutes(5))
+        for try await chunk in response.body { bytes += chunk.readableBytes }
+        return try perEvent(since: start, bytes / load.size)
+    }
+
+    private func parser() throws -> [String: Double] {
+        let block = Array(String(repeating: load.event, count: load.eventsPerBlock).utf8)
+        var parser = EventStreamParser()
+        var count = 0
+        let start = ProcessUsage.now
+        for _ in 0..<load.blocks { count += try Self.read(block, chunk: block.count, &parser) }
+        return try perEvent(since: start, count)
+    }
+
+    /// One event of so many bytes, in chunks of 100.
+    private func oneLine() throws -> [String: Double] {
+        let size = arguments.number("size")
+        let chunk = [UInt8](repeating: UInt8(ascii: "x"), count: 100)
+        var parser = EventStreamParser(limit: size * 2)
+        let start = ProcessUsage.now
+        var count = try Self.read(Array("data:".utf8), chunk: 100, &parser)
+        for _ in 0..<(size / 100) { count += try Self.read(chunk, chunk: 100, &parser) }
+        count += try Self.read(Array("\n\n".utf8), chunk: 100, &parser)
+        let usage = ProcessUsage.now - start
+        guard count == 1 else { throw SubjectError("\(count) events have come, and not one") }
+        return ["cpu": usage.cpu, "wall": usage.wall]
+    }
+
+    private static func read(_ bytes: [UInt8], chunk: Int, _ parser: inout EventStreamParser) throws -> Int {
+        var count = 0
+        try bytes.withUnsafeBytes { bytes in
+            var start = 0
+            while start < bytes.count {
+                let end = min(start + chunk, bytes.count)
+                while start < end {
+                    let (length, element) = try parser.read(UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+                    start += length
+                    if case .event(let event)? = element {
+                        use(event.data.utf8.count)
+                        count += 1
+                    }
+                }
+            }
+        }
+        return count
+    }
+
+    private func perEvent(since start: ProcessUsage, _ count: Int) throws -> [String: Double] {
+        let usage = ProcessUsage.now - start
+        guard count == load.total else { throw SubjectError("\(count) events have come, and not \(load.total)") }
+        return ["cpu": usage.cpu / Double(count), "wall": usage.wall / Double(count)]
+    }
+}

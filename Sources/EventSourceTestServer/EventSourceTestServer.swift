@@ -1,0 +1,226 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+
+/// An HTTP server on loopback that answers as a test tells it: with event streams, and with what goes wrong with them.
+///
+/// ```swift
+/// try await EventSourceTestServer.withServer { server in
+///     server.script([TestResponse(steps: [.send("id: 1\ndata: a\n\n"), .reset]), .open("data: b\n\n")])
+///     let app = App(feed: server.url)
+///     …
+///     #expect(server.requests[1].header("Last-Event-ID") == "1")
+/// }
+/// ```
+public final class EventSourceTestServer: Sendable {
+    /// Answers one request.
+    public typealias Responder = @Sendable (TestExchange) async throws -> Void
+
+    /// A certificate that the server shows, and its key, in PEM form.
+    public struct Certificate: Hashable, Sendable {
+        /// The certificate, followed by those between it and the root.
+        public var chain: String
+        /// The private key, not encrypted.
+        public var privateKey: String
+
+        /// Creates a certificate.
+        public init(chain: String, privateKey: String) {
+            self.chain = chain
+            self.privateKey = privateKey
+        }
+    }
+
+    fileprivate struct State {
+        var responders: [String: Responder] = [:]
+        var requests: [TestRequest] = []
+        var channels: [ObjectIdentifier: any Channel] = [:]
+        var waiting: [(count: Int, CheckedContinuation<Void, Never>)] = []
+        var isStopped = false
+    }
+
+    /// The port that the server listens on.
+    public let port: Int
+    private let listener: any Channel
+    private let usesTLS: Bool
+    private let state: NIOLockedValueBox<State>
+
+    private init(_ listener: any Channel, usesTLS: Bool, _ state: NIOLockedValueBox<State>) {
+        self.listener = listener
+        self.usesTLS = usesTLS
+        self.state = state
+        port = listener.localAddress?.port ?? 0
+    }
+
+    /// Starts a server on 127.0.0.1. Call ``stop()`` when you no longer need it.
+    ///
+    /// - Parameters:
+    ///   - port: The port; 0 for one that is free. Default: 0.
+    ///   - certificate: For TLS. Default: none, and the server speaks HTTP without TLS.
+    public static func start(port: Int = 0, certificate: Certificate? = nil) async throws -> EventSourceTestServer {
+        let state = NIOLockedValueBox(State())
+        let tls = try certificate.map { try NIOSSLContext(configuration: $0.configuration) }
+        let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.backlog, value: 1_024)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline()
+                    try channel.pipeline.syncOperations.addHandler(
+                        ExchangeHandler { request in state.respond(to: request, on: channel) }
+                    )
+                    state.accept(channel)
+                }
+            }
+            .bind(host: "127.0.0.1", port: port).get()
+        return EventSourceTestServer(listener, usesTLS: tls != nil, state)
+    }
+
+    /// Runs a server while `body` runs.
+    public static func withServer<Result>(
+        certificate: Certificate? = nil,
+        _ body: (EventSourceTestServer) async throws -> Result
+    ) async throws -> Result {
+        let server = try await start(certificate: certificate)
+        do {
+            let result = try await body(server)
+            await server.stop()
+            return result
+        } catch {
+            await server.stop()
+            throw error
+        }
+    }
+
+    /// The server's address, without a path.
+    public var url: String { usesTLS ? "https://localhost:\(port)" : "http://127.0.0.1:\(port)" }
+
+    /// The requests that the server has received, in order.
+    public var requests: [TestRequest] { state.withLockedValue { $0.requests } }
+
+    /// Forgets the requests that were received, and begins to count them anew.
+    public func forgetRequests() { state.withLockedValue { $0.requests = [] } }
+
+    /// How many connections are open.
+    public var connectionCount: Int { state.withLockedValue { $0.channels.count } }
+
+    /// Answers the first request for a path with the first response, and so on. The last response is repeated.
+    public func script(_ responses: [TestResponse], at path: String = "/") {
+        respond(at: path) { exchange in
+            guard let last = responses.last else { return }
+            let index = exchange.number - 1
+            try await exchange.play(responses.indices.contains(index) ? responses[index] : last)
+        }
+    }
+
+    /// Answers requests for a path by a closure. A connection whose closure throws is closed. A path that has none is
+    /// answered with status 404.
+    public func respond(at path: String = "/", _ responder: @escaping Responder) {
+        state.withLockedValue { $0.responders[path] = responder }
+    }
+
+    /// Waits until the server has received that many requests.
+    public func received(_ count: Int) async {
+        await withCheckedContinuation { continuation in
+            let isReached = state.withLockedValue { state in
+                if state.requests.count >= count { return true }
+                state.waiting.append((count, continuation))
+                return false
+            }
+            if isReached { continuation.resume() }
+        }
+    }
+
+    /// Closes all connections, and accepts more of them.
+    public func closeConnections() {
+        for channel in state.withLockedValue({ Array($0.channels.values) }) { channel.close(promise: nil) }
+    }
+
+    /// Stops to listen, and closes all connections.
+    public func stop() async {
+        // Closures mostly have the server in them.
+        state.withLockedValue { ($0.isStopped, $0.responders) = (true, [:]) }
+        try? await listener.close()
+        for channel in state.withLockedValue({ Array($0.channels.values) }) { try? await channel.close() }
+    }
+}
+
+extension NIOLockedValueBox<EventSourceTestServer.State> {
+    fileprivate func accept(_ channel: any Channel) {
+        let isStopped = withLockedValue { state in
+            if !state.isStopped { state.channels[ObjectIdentifier(channel)] = channel }
+            return state.isStopped
+        }
+        if isStopped { return channel.close(promise: nil) }
+        channel.closeFuture.whenComplete { _ in
+            self.withLockedValue { _ = $0.channels.removeValue(forKey: ObjectIdentifier(channel)) }
+        }
+    }
+
+    fileprivate func respond(to request: TestRequest, on channel: any Channel) {
+        let (responder, number, waiting) = withLockedValue { state in
+            state.requests.append(request)
+            let count = state.requests.count
+            let waiting = state.waiting.filter { $0.count <= count }
+            state.waiting.removeAll { $0.count <= count }
+            let number = state.requests.count { $0.path == request.path }
+            return (state.responders[request.path], number, waiting)
+        }
+        for (_, continuation) in waiting { continuation.resume() }
+        let exchange = TestExchange(request, number: number, channel)
+        Task {
+            do {
+                if let responder {
+                    try await responder(exchange)
+                } else {
+                    try await exchange.play(TestResponse(status: 404))
+                }
+            } catch {
+                channel.close(promise: nil)
+            }
+        }
+    }
+}
+
+extension EventSourceTestServer.Certificate {
+    fileprivate var configuration: TLSConfiguration {
+        get throws {
+            try .makeServerConfiguration(
+                certificateChain: NIOSSLCertificate.fromPEMBytes(Array(chain.utf8)).map { .certificate($0) },
+                privateKey: .privateKey(NIOSSLPrivateKey(bytes: Array(privateKey.utf8), format: .pem))
+            )
+        }
+    }
+}
+
+/// Puts requests together.
+private final class ExchangeHandler: ChannelInboundHandler {
+    typealias InboundIn = HTTPServerRequestPart
+
+    private let respond: (TestRequest) -> Void
+    private var head: HTTPRequestHead?
+    private var body = ByteBuffer()
+
+    init(_ respond: @escaping (TestRequest) -> Void) { self.respond = respond }
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head): (self.head, body) = (head, ByteBuffer())
+        case .body(let bytes): body.writeImmutableBuffer(bytes)
+        case .end:
+            guard let head else { return }
+            respond(
+                TestRequest(
+                    method: head.method.rawValue,
+                    target: head.uri,
+                    headers: head.headers.map { TestRequest.Header(name: $0.name, value: $0.value) },
+                    body: Array(body.readableBytesView)
+                )
+            )
+        }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) { context.close(promise: nil) }
+}

@@ -1,0 +1,149 @@
+import Foundation
+import NIOCore
+import NIOHTTP1
+
+/// A request that a server has received.
+public struct TestRequest: Hashable, Sendable {
+    /// A header field.
+    public struct Header: Hashable, Sendable {
+        /// The field's name, as it was sent.
+        public var name: String
+        /// The field's value.
+        public var value: String
+    }
+
+    /// The HTTP method.
+    public var method: String
+    /// Path and query.
+    public var target: String
+    /// The header fields, in their order.
+    public var headers: [Header]
+    /// The body.
+    public var body: [UInt8]
+
+    /// The path, without the query.
+    public var path: String { String(target.prefix { $0 != "?" }) }
+
+    /// The body as text.
+    public var text: String { String(decoding: body, as: UTF8.self) }
+
+    /// The value of a header field, whatever the case of its name.
+    public func header(_ name: String) -> String? {
+        headers.first { $0.name.lowercased() == name.lowercased() }?.value
+    }
+}
+
+/// A request and the answer to it, for a closure that answers: see ``EventSourceTestServer/respond(at:_:)``.
+///
+/// All calls throw if the client has disconnected.
+public final class TestExchange: Sendable {
+    /// The request.
+    public let request: TestRequest
+    /// How many requests there were for the path, this one included.
+    public let number: Int
+    private let channel: any Channel
+
+    init(_ request: TestRequest, number: Int, _ channel: any Channel) {
+        self.request = request
+        self.number = number
+        self.channel = channel
+    }
+
+    /// Sends status and header fields.
+    ///
+    /// - Parameters:
+    ///   - status: The HTTP status. Default: 200.
+    ///   - headers: Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil`
+    ///     leaves one of these out. Default: none.
+    ///   - framing: How the client sees where the body ends. Default: chunked.
+    public func start(
+        status: Int = 200,
+        headers: [String: String?] = [:],
+        framing: TestResponse.Framing = .chunked
+    ) async throws {
+        var fields: HTTPHeaders = ["Content-Type": "text/event-stream", "Cache-Control": "no-cache"]
+        for (name, value) in headers {
+            if let value { fields.replaceOrAdd(name: name, value: value) } else { fields.remove(name: name) }
+        }
+        if framing == .chunked { fields.add(name: "Transfer-Encoding", value: "chunked") }
+        let version = framing == .untilClose ? HTTPVersion.http1_0 : .http1_1
+        try await write(.head(HTTPResponseHead(version: version, status: .init(statusCode: status), headers: fields)))
+    }
+
+    /// Sends bytes of the body, and returns when the system has taken them.
+    public func send(_ bytes: [UInt8]) async throws { try await write(.body(.byteBuffer(ByteBuffer(bytes: bytes)))) }
+
+    /// Sends a text of the body, and returns when the system has taken it.
+    public func send(_ text: String) async throws { try await write(.body(.byteBuffer(ByteBuffer(string: text)))) }
+
+    /// Sends events of one kind, and returns when the system has taken them.
+    public func sendEvents(count: Int, data: String) async throws {
+        let event = ByteBuffer(string: "data: \(data)\n\n")
+        let perBlock = max(1, 65_536 / event.readableBytes)
+        var left = count
+        while left > 0 {
+            let size = min(left, perBlock)
+            let block = ByteBuffer(repeatingBytesOf: event, count: size)
+            try await write(.body(.byteBuffer(block)))
+            left -= size
+        }
+    }
+
+    /// Ends the body. The connection stays open for another request, unless its end is the body's end.
+    public func end() async throws { try await write(.end(nil)) }
+
+    /// Waits.
+    public func wait(for duration: Duration) async throws {
+        let (seconds, attoseconds) = duration.components
+        let delay = TimeAmount.nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
+        let timer = channel.eventLoop.scheduleTask(in: delay) {}
+        // The wait is over when the client disconnects.
+        channel.closeFuture.whenComplete { _ in timer.cancel() }
+        try await timer.futureResult.get()
+    }
+
+    /// Ends the TCP connection with a reset.
+    public func reset() async throws {
+        if let socket = channel as? any SocketOptionProvider {
+            try await socket.setSoLinger(linger(l_onoff: 1, l_linger: 0)).get()
+        }
+        try await channel.close()
+    }
+
+    /// Ends the TCP connection, within the body if it has not ended.
+    public func disconnect() async throws { try await channel.close() }
+
+    /// Waits until the connection has ended.
+    public func disconnected() async { try? await channel.closeFuture.get() }
+
+    /// Answers as a response says.
+    public func play(_ response: TestResponse) async throws {
+        try await start(status: response.status, headers: response.headers, framing: response.framing)
+        for step in response.steps {
+            switch step {
+            case .send(let text): try await send(text)
+            case .bytes(let bytes): try await send(bytes)
+            case .wait(let duration): try await wait(for: duration)
+            case .every(let duration, let text, let times):
+                for _ in 0..<times {
+                    try await wait(for: duration)
+                    try await send(text)
+                }
+            case .events(let count, let data): try await sendEvents(count: count, data: data)
+            case .reset: return try await reset()
+            case .disconnect: return try await disconnect()
+            }
+        }
+        if response.holds { await disconnected() } else { try await end() }
+    }
+
+    private func write(_ part: HTTPServerResponsePart) async throws { try await channel.writeAndFlush(part) }
+}
+
+extension ByteBuffer {
+    fileprivate init(repeatingBytesOf bytes: ByteBuffer, count: Int) {
+        self.init()
+        reserveCapacity(bytes.readableBytes * count)
+        for _ in 0..<count { writeImmutableBuffer(bytes) }
+    }
+}

@@ -1,0 +1,337 @@
+import Foundation
+
+/// Decodes values from MessagePack, straight from bytes.
+///
+/// It reads what ``MessagePackEncoder`` writes, any width of a number, and .NET's `DateTimeOffset` as a `Date`.
+package struct MessagePackDecoder: Sendable {
+    package var keyStrategy: MessagePackKeyStrategy
+
+    package init(keyStrategy: MessagePackKeyStrategy = .asIs) { self.keyStrategy = keyStrategy }
+
+    /// Decodes bytes that are exactly one value.
+    ///
+    /// - Throws: `DecodingError`, and whatever the type throws.
+    package func decode<T: Decodable>(_ type: T.Type, from bytes: ArraySlice<UInt8>) throws -> T {
+        let value: T = try MessagePackValueDecoder(bytes, keyStrategy, at: .root, depth: 0).decode(type)
+        do {
+            var reader = MessagePackReader(bytes)
+            try reader.skip()
+            guard reader.isAtEnd else { throw MessagePackError.trailingBytes }
+        } catch {
+            throw DecodingError(error, at: .root)
+        }
+        return value
+    }
+}
+
+extension Decoder {
+    package var isMessagePackDecoder: Bool { self is MessagePackValueDecoder }
+
+    /// The extension that this decoder stands at; `nil` if it is not the decoder of ``MessagePackDecoder``.
+    package func messagePackExtension() throws -> (type: Int8, bytes: ArraySlice<UInt8>)? {
+        guard let decoder = self as? MessagePackValueDecoder else { return nil }
+        return try decoder.read { reader throws(MessagePackError) in try reader.readExtension() }
+    }
+}
+
+extension DecodingError {
+    init(_ error: any Error, at path: MessagePackPath, for type: Any.Type = Any.self) {
+        let context = Context(codingPath: path.keys, debugDescription: "\(error)", underlyingError: error)
+        switch error as? MessagePackError {
+        case .unexpected(.nil, _): self = .valueNotFound(type, context)
+        case .unexpected: self = .typeMismatch(type, context)
+        default: self = .dataCorrupted(context)
+        }
+    }
+}
+
+/// The decoder of one value.
+struct MessagePackValueDecoder: Decoder {
+    /// The value, and maybe more after it.
+    let bytes: ArraySlice<UInt8>
+    let strategy: MessagePackKeyStrategy
+    let path: MessagePackPath
+    let depth: Int
+
+    init(_ bytes: ArraySlice<UInt8>, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath, depth: Int) {
+        self.bytes = bytes
+        self.strategy = strategy
+        self.path = path
+        self.depth = depth
+    }
+
+    var codingPath: [any CodingKey] { path.keys }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func read<T>(_ body: (inout MessagePackReader) throws(MessagePackError) -> T) throws -> T {
+        var reader = MessagePackReader(bytes)
+        do throws(MessagePackError) {
+            return try body(&reader)
+        } catch {
+            throw DecodingError(error, at: path, for: T.self)
+        }
+    }
+
+    func decode<T: Decodable>(_ type: T.Type) throws -> T {
+        guard depth < MessagePackReader.maximumDepth else { throw DecodingError(MessagePackError.tooDeep, at: path) }
+        if type == Data.self, let value = Data(try read { r throws(MessagePackError) in try r.readBinary() }) as? T {
+            return value
+        }
+        if type == Date.self, let value = try decodeDate() as? T { return value }
+        if type == URL.self, let value = try decodeText("a URL", URL.init(string:)) as? T { return value }
+        if type == Decimal.self, let value = try decodeDecimal() as? T { return value }
+        guard !strategy.isAsIs, type is any StringKeyedDictionary.Type else { return try T(from: self) }
+        return try T(from: MessagePackValueDecoder(bytes, .asIs, at: path, depth: depth))
+    }
+
+    /// A timestamp, or .NET's pair of a timestamp and the minutes from UTC.
+    private func decodeDate() throws -> Date {
+        let (type, data) = try read { reader throws(MessagePackError) in
+            if case .array = try reader.peekHeader() { _ = try reader.readArrayCount() }
+            return try reader.readExtension()
+        }
+        guard type == MessagePackTimestamp.extensionType, let time = MessagePackTimestamp(extensionBytes: data) else {
+            throw corrupted("The extension of type \(type) with \(data.count) bytes is not a timestamp.")
+        }
+        return Date(timeIntervalSince1970: Double(time.seconds) + Double(time.nanoseconds) / 1e9)
+    }
+
+    private func decodeDecimal() throws -> Decimal {
+        if case .string = try read({ reader throws(MessagePackError) in try reader.peekHeader() }) {
+            return try decodeText("a decimal number") { Decimal(string: $0, locale: Locale(identifier: "en_US_POSIX")) }
+        }
+        return Decimal(try read { reader throws(MessagePackError) in try reader.readDouble() })
+    }
+
+    private func decodeText<T>(_ meaning: String, _ make: (String) -> T?) throws -> T {
+        let text = try read { reader throws(MessagePackError) in try reader.readString() }
+        guard let value = make(text) else { throw corrupted("The text is not \(meaning).") }
+        return value
+    }
+
+    private func corrupted(_ text: String) -> DecodingError {
+        .dataCorrupted(DecodingError.Context(codingPath: codingPath, debugDescription: text))
+    }
+
+    // MARK: Containers
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) throws -> KeyedDecodingContainer<Key> {
+        let entries = try read { reader throws(MessagePackError) in
+            var entries: [MessagePackMap.Entry] = []
+            for _ in 0..<(try reader.readMapCount()) {
+                let key: ArraySlice<UInt8> =
+                    switch try reader.peekHeader() {
+                    case .string: try reader.readStringBytes()
+                    // Dictionaries of .NET may have keys that are numbers.
+                    case .unsigned, .negative: Array("\(try reader.readInteger(as: Int128.self))".utf8)[...]
+                    default: try reader.readValue()
+                    }
+                entries.append(MessagePackMap.Entry(key: key, value: try reader.readValue()))
+            }
+            return entries
+        }
+        let map = MessagePackMap(entries: entries, decoder: self)
+        return KeyedDecodingContainer(MessagePackKeyedDecoding<Key>(map: map))
+    }
+
+    func unkeyedContainer() throws -> any UnkeyedDecodingContainer { try MessagePackUnkeyedDecoding(self) }
+
+    func singleValueContainer() throws -> any SingleValueDecodingContainer { self }
+
+    func child(_ bytes: ArraySlice<UInt8>, _ key: any CodingKey) -> MessagePackValueDecoder {
+        MessagePackValueDecoder(bytes, strategy, at: .key(key, in: path), depth: depth + 1)
+    }
+}
+
+extension MessagePackValueDecoder: SingleValueDecodingContainer {
+    func decodeNil() -> Bool {
+        var reader = MessagePackReader(bytes)
+        return reader.readNil()
+    }
+
+    private func integer<T: FixedWidthInteger>() throws -> T {
+        try read { reader throws(MessagePackError) in try reader.readInteger() }
+    }
+
+    func decode(_ type: Bool.Type) throws -> Bool { try read { r throws(MessagePackError) in try r.readBool() } }
+    func decode(_ type: String.Type) throws -> String { try read { r throws(MessagePackError) in try r.readString() } }
+    func decode(_ type: Double.Type) throws -> Double { try read { r throws(MessagePackError) in try r.readDouble() } }
+    func decode(_ type: Float.Type) throws -> Float {
+        let value = try decode(Double.self)
+        let float = Float(value)
+        // What is finite must not become infinite.
+        guard float.isFinite || !value.isFinite else { throw DecodingError(MessagePackError.outOfRange, at: path) }
+        return float
+    }
+    func decode(_ type: Int.Type) throws -> Int { try integer() }
+    func decode(_ type: Int8.Type) throws -> Int8 { try integer() }
+    func decode(_ type: Int16.Type) throws -> Int16 { try integer() }
+    func decode(_ type: Int32.Type) throws -> Int32 { try integer() }
+    func decode(_ type: Int64.Type) throws -> Int64 { try integer() }
+    func decode(_ type: UInt.Type) throws -> UInt { try integer() }
+    func decode(_ type: UInt8.Type) throws -> UInt8 { try integer() }
+    func decode(_ type: UInt16.Type) throws -> UInt16 { try integer() }
+    func decode(_ type: UInt32.Type) throws -> UInt32 { try integer() }
+    func decode(_ type: UInt64.Type) throws -> UInt64 { try integer() }
+}
+
+/// The pairs of a map, where they are in the bytes.
+private final class MessagePackMap {
+    struct Entry {
+        var key: ArraySlice<UInt8>
+        var value: ArraySlice<UInt8>
+    }
+
+    let entries: [Entry]
+    let decoder: MessagePackValueDecoder
+    /// Properties mostly come in the order in which they are asked for.
+    private var next = 0
+
+    init(entries: [Entry], decoder: MessagePackValueDecoder) {
+        self.entries = entries
+        self.decoder = decoder
+    }
+
+    func value(_ name: String) -> ArraySlice<UInt8>? {
+        let key = decoder.strategy.key(for: name)
+        for offset in entries.indices {
+            let index = (next + offset) % entries.count
+            guard entries[index].key.elementsEqual(key.utf8) else { continue }
+            next = index + 1
+            return entries[index].value
+        }
+        return nil
+    }
+}
+
+private struct MessagePackKeyedDecoding<Key: CodingKey>: KeyedDecodingContainerProtocol {
+    let map: MessagePackMap
+
+    var codingPath: [any CodingKey] { map.decoder.codingPath }
+    var allKeys: [Key] {
+        map.entries.compactMap { entry in
+            map.decoder.strategy.names(for: String(decoding: entry.key, as: UTF8.self)).lazy
+                .compactMap { Key(stringValue: $0) }.first
+        }
+    }
+
+    func contains(_ key: Key) -> Bool { map.value(key.stringValue) != nil }
+
+    private func decoder(_ key: any CodingKey) throws -> MessagePackValueDecoder {
+        guard let bytes = map.value(key.stringValue) else {
+            let text = "There is no value for the key \"\(key.stringValue)\"."
+            throw DecodingError.keyNotFound(key, .init(codingPath: codingPath, debugDescription: text))
+        }
+        return map.decoder.child(bytes, key)
+    }
+
+    func decodeNil(forKey key: Key) throws -> Bool { try decoder(key).decodeNil() }
+    func decode(_ type: Bool.Type, forKey key: Key) throws -> Bool { try decoder(key).decode(type) }
+    func decode(_ type: String.Type, forKey key: Key) throws -> String { try decoder(key).decode(type) }
+    func decode(_ type: Double.Type, forKey key: Key) throws -> Double { try decoder(key).decode(type) }
+    func decode(_ type: Float.Type, forKey key: Key) throws -> Float { try decoder(key).decode(type) }
+    func decode(_ type: Int.Type, forKey key: Key) throws -> Int { try decoder(key).decode(type) }
+    func decode(_ type: Int8.Type, forKey key: Key) throws -> Int8 { try decoder(key).decode(type) }
+    func decode(_ type: Int16.Type, forKey key: Key) throws -> Int16 { try decoder(key).decode(type) }
+    func decode(_ type: Int32.Type, forKey key: Key) throws -> Int32 { try decoder(key).decode(type) }
+    func decode(_ type: Int64.Type, forKey key: Key) throws -> Int64 { try decoder(key).decode(type) }
+    func decode(_ type: UInt.Type, forKey key: Key) throws -> UInt { try decoder(key).decode(type) }
+    func decode(_ type: UInt8.Type, forKey key: Key) throws -> UInt8 { try decoder(key).decode(type) }
+    func decode(_ type: UInt16.Type, forKey key: Key) throws -> UInt16 { try decoder(key).decode(type) }
+    func decode(_ type: UInt32.Type, forKey key: Key) throws -> UInt32 { try decoder(key).decode(type) }
+    func decode(_ type: UInt64.Type, forKey key: Key) throws -> UInt64 { try decoder(key).decode(type) }
+    func decode<T: Decodable>(_ type: T.Type, forKey key: Key) throws -> T { try decoder(key).decode(type) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type,
+        forKey key: Key
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try decoder(key).container(keyedBy: type)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) throws -> any UnkeyedDecodingContainer {
+        try decoder(key).unkeyedContainer()
+    }
+
+    func superDecoder() throws -> any Decoder { try decoder(MessagePackKey.super) }
+    func superDecoder(forKey key: Key) throws -> any Decoder { try decoder(key) }
+}
+
+private struct MessagePackUnkeyedDecoding: UnkeyedDecodingContainer {
+    private let decoder: MessagePackValueDecoder
+    private var reader: MessagePackReader
+    private let total: Int
+    private(set) var currentIndex = 0
+
+    init(_ decoder: MessagePackValueDecoder) throws {
+        self.decoder = decoder
+        (reader, total) = try decoder.read { reader throws(MessagePackError) in
+            let count = try reader.readArrayCount()
+            return (reader, count)
+        }
+    }
+
+    /// The standard library's arrays reserve this: it must not be a number that only the server chose.
+    var count: Int? { nil }
+    var codingPath: [any CodingKey] { decoder.codingPath }
+    var isAtEnd: Bool { currentIndex >= total }
+
+    private mutating func next(_ type: Any.Type) throws -> MessagePackValueDecoder {
+        let key = MessagePackKey(intValue: currentIndex)
+        let path = MessagePackPath.key(key, in: decoder.path)
+        guard !isAtEnd else {
+            let text = "The array has only \(total) values."
+            throw DecodingError.valueNotFound(type, .init(codingPath: path.keys, debugDescription: text))
+        }
+        do throws(MessagePackError) {
+            let bytes = try reader.readValue()
+            currentIndex += 1
+            return decoder.child(bytes, key)
+        } catch {
+            throw DecodingError(error, at: path)
+        }
+    }
+
+    /// The value stays the next one unless it is decoded.
+    private mutating func decoding<T>(_ type: T.Type, _ body: (MessagePackValueDecoder) throws -> T) throws -> T {
+        var copy = self
+        let value = try body(try copy.next(type))
+        self = copy
+        return value
+    }
+
+    mutating func decodeNil() throws -> Bool {
+        var copy = self
+        guard try copy.next(Any?.self).decodeNil() else { return false }
+        self = copy
+        return true
+    }
+
+    mutating func decode(_ type: Bool.Type) throws -> Bool { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: String.Type) throws -> String { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: Double.Type) throws -> Double { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: Float.Type) throws -> Float { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: Int.Type) throws -> Int { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: Int8.Type) throws -> Int8 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: Int16.Type) throws -> Int16 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: Int32.Type) throws -> Int32 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: Int64.Type) throws -> Int64 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: UInt.Type) throws -> UInt { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: UInt8.Type) throws -> UInt8 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: UInt16.Type) throws -> UInt16 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: UInt32.Type) throws -> UInt32 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode(_ type: UInt64.Type) throws -> UInt64 { try decoding(type) { try $0.decode(type) } }
+    mutating func decode<T: Decodable>(_ type: T.Type) throws -> T { try decoding(type) { try $0.decode(type) } }
+
+    mutating func nestedContainer<NestedKey: CodingKey>(
+        keyedBy type: NestedKey.Type
+    ) throws -> KeyedDecodingContainer<NestedKey> {
+        try decoding(KeyedDecodingContainer<NestedKey>.self) { try $0.container(keyedBy: type) }
+    }
+
+    mutating func nestedUnkeyedContainer() throws -> any UnkeyedDecodingContainer {
+        try decoding((any UnkeyedDecodingContainer).self) { try $0.unkeyedContainer() }
+    }
+
+    mutating func superDecoder() throws -> any Decoder { try decoding((any Decoder).self) { $0 } }
+}

@@ -1,0 +1,294 @@
+import Foundation
+
+/// Encodes values as MessagePack, straight into bytes.
+///
+/// `Data` becomes binary data, `Date` a timestamp, `URL` and `Decimal` strings.
+package struct MessagePackEncoder: Sendable {
+    package var keyStrategy: MessagePackKeyStrategy
+
+    package init(keyStrategy: MessagePackKeyStrategy = .asIs) { self.keyStrategy = keyStrategy }
+
+    /// - Throws: `EncodingError`, and whatever the value throws.
+    package func encode(_ value: some Encodable) throws -> [UInt8] {
+        let output = MessagePackOutput()
+        try output.encode(value, keyStrategy, at: .root)
+        return output.writer.bytes
+    }
+}
+
+extension Encoder {
+    /// Encodes an extension, if this is the encoder of ``MessagePackEncoder``; returns whether it is.
+    package func encodeMessagePackExtension(type: Int8, _ data: some Collection<UInt8>) throws -> Bool {
+        guard let encoder = self as? MessagePackValueEncoder else { return false }
+        try encoder.encodeScalar { $0.writeExtension(type: type, data) }
+        return true
+    }
+
+    package var isMessagePackEncoder: Bool { self is MessagePackValueEncoder }
+}
+
+/// What encoders write to, one after the other.
+final class MessagePackOutput {
+    var writer = MessagePackWriter()
+
+    func encode<T: Encodable>(_ value: T, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) throws {
+        switch value {
+        case let value as Data: writer.writeBinary(value)
+        case let value as Date:
+            writer.writeExtension(
+                type: MessagePackTimestamp.extensionType,
+                try MessagePackTimestamp(value, at: path).extensionBytes
+            )
+        case let value as URL: writer.write(value.absoluteString)
+        case let value as Decimal: writer.write(value.description)
+        default:
+            let strategy = strategy.isAsIs || !(value is any StringKeyedDictionary) ? strategy : .asIs
+            let encoder = MessagePackValueEncoder(self, strategy, at: path)
+            try value.encode(to: encoder)
+            try encoder.finish()
+        }
+    }
+}
+
+/// The map or array that one encoder writes.
+///
+/// A container does not know how many values it will have. It begins with the header of an empty one, and gets the true one
+/// when it is finished.
+final class MessagePackContainer {
+    enum Kind {
+        case array
+        case map
+    }
+
+    let output: MessagePackOutput
+    let kind: Kind
+    let strategy: MessagePackKeyStrategy
+    let path: MessagePackPath
+    private let start: Int
+    private(set) var count = 0
+    /// Containers that the app may write to at any time until this one is finished, and where they belong.
+    private var nested: [(offset: Int, encoder: MessagePackValueEncoder)] = []
+
+    init(_ kind: Kind, in output: MessagePackOutput, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) {
+        self.output = output
+        self.kind = kind
+        self.strategy = strategy
+        self.path = path
+        start = output.writer.bytes.count
+    }
+
+    func add(_ key: (any CodingKey)?) {
+        count += 1
+        if let key { output.writer.write(strategy.key(for: key.stringValue)) }
+    }
+
+    func addValue(_ value: some Encodable, _ key: (any CodingKey)?) throws {
+        let path = MessagePackPath.key(key ?? MessagePackKey(intValue: count), in: path)
+        add(key)
+        try output.encode(value, strategy, at: path)
+    }
+
+    func addNested(_ key: (any CodingKey)?) -> MessagePackValueEncoder {
+        let path = MessagePackPath.key(key ?? MessagePackKey(intValue: count), in: path)
+        add(key)
+        let encoder = MessagePackValueEncoder(MessagePackOutput(), strategy, at: path)
+        nested.append((output.writer.bytes.count, encoder))
+        return encoder
+    }
+
+    func finish() throws {
+        for (offset, encoder) in nested.reversed() {
+            try encoder.finish()
+            output.writer.insert(encoder.output.writer.bytes, at: offset)
+        }
+        var header = MessagePackWriter()
+        switch kind {
+        case .array: header.writeArrayHeader(count)
+        case .map: header.writeMapHeader(count)
+        }
+        output.writer.insert(header.bytes, at: start)
+    }
+}
+
+/// The encoder of one value.
+final class MessagePackValueEncoder: Encoder {
+    let output: MessagePackOutput
+    private let strategy: MessagePackKeyStrategy
+    private let path: MessagePackPath
+    private var container: MessagePackContainer?
+    private var hasScalar = false
+    private var misuse: EncodingError?
+
+    init(_ output: MessagePackOutput, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) {
+        self.output = output
+        self.strategy = strategy
+        self.path = path
+    }
+
+    var codingPath: [any CodingKey] { path.keys }
+    var userInfo: [CodingUserInfoKey: Any] { [:] }
+
+    func container<Key: CodingKey>(keyedBy type: Key.Type) -> KeyedEncodingContainer<Key> {
+        KeyedEncodingContainer(MessagePackKeyedEncoding(container: open(.map)))
+    }
+
+    func unkeyedContainer() -> any UnkeyedEncodingContainer { MessagePackUnkeyedEncoding(container: open(.array)) }
+
+    func singleValueContainer() -> any SingleValueEncodingContainer { self }
+
+    /// A class and its superclass may each ask for the container, and write to the same one.
+    private func open(_ kind: MessagePackContainer.Kind) -> MessagePackContainer {
+        if let container, container.kind == kind { return container }
+        if container != nil || hasScalar {
+            misuse = error("The value asks for two containers of different kinds.")
+            return MessagePackContainer(kind, in: MessagePackOutput(), strategy, at: path)
+        }
+        let opened = MessagePackContainer(kind, in: output, strategy, at: path)
+        container = opened
+        return opened
+    }
+
+    func encodeScalar(_ write: (inout MessagePackWriter) throws -> Void) throws {
+        if hasScalar || container != nil { throw error("The value encodes more than one value.") }
+        hasScalar = true
+        try write(&output.writer)
+    }
+
+    /// A value that encodes nothing is an empty map, as for JSON.
+    func finish() throws {
+        if let misuse { throw misuse }
+        if let container {
+            try container.finish()
+        } else if !hasScalar {
+            output.writer.writeMapHeader(0)
+        }
+    }
+
+    private func error(_ text: String) -> EncodingError {
+        .invalidValue((), EncodingError.Context(codingPath: codingPath, debugDescription: text))
+    }
+}
+
+extension MessagePackValueEncoder: SingleValueEncodingContainer {
+    func encodeNil() throws { try encodeScalar { $0.writeNil() } }
+    func encode(_ value: Bool) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: String) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: Double) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: Float) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: Int) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: Int8) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: Int16) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: Int32) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: Int64) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: UInt) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: UInt8) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: UInt16) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: UInt32) throws { try encodeScalar { $0.write(value) } }
+    func encode(_ value: UInt64) throws { try encodeScalar { $0.write(value) } }
+
+    func encode<T: Encodable>(_ value: T) throws {
+        if hasScalar || container != nil { throw error("The value encodes more than one value.") }
+        hasScalar = true
+        try output.encode(value, strategy, at: path)
+    }
+}
+
+private struct MessagePackKeyedEncoding<Key: CodingKey>: KeyedEncodingContainerProtocol {
+    let container: MessagePackContainer
+
+    var codingPath: [any CodingKey] { container.path.keys }
+
+    private func add(_ key: Key, _ write: (inout MessagePackWriter) -> Void) {
+        container.add(key)
+        write(&container.output.writer)
+    }
+
+    func encodeNil(forKey key: Key) throws { add(key) { $0.writeNil() } }
+    func encode(_ value: Bool, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: String, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: Double, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: Float, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: Int, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: Int8, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: Int16, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: Int32, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: Int64, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: UInt, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: UInt8, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: UInt16, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: UInt32, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode(_ value: UInt64, forKey key: Key) throws { add(key) { $0.write(value) } }
+    func encode<T: Encodable>(_ value: T, forKey key: Key) throws { try container.addValue(value, key) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type,
+        forKey key: Key
+    ) -> KeyedEncodingContainer<NestedKey> {
+        container.addNested(key).container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer(forKey key: Key) -> any UnkeyedEncodingContainer {
+        container.addNested(key).unkeyedContainer()
+    }
+
+    func superEncoder() -> any Encoder { container.addNested(MessagePackKey.super) }
+    func superEncoder(forKey key: Key) -> any Encoder { container.addNested(key) }
+}
+
+private struct MessagePackUnkeyedEncoding: UnkeyedEncodingContainer {
+    let container: MessagePackContainer
+
+    var codingPath: [any CodingKey] { container.path.keys }
+    var count: Int { container.count }
+
+    private func add(_ write: (inout MessagePackWriter) -> Void) {
+        container.add(nil)
+        write(&container.output.writer)
+    }
+
+    func encodeNil() throws { add { $0.writeNil() } }
+    func encode(_ value: Bool) throws { add { $0.write(value) } }
+    func encode(_ value: String) throws { add { $0.write(value) } }
+    func encode(_ value: Double) throws { add { $0.write(value) } }
+    func encode(_ value: Float) throws { add { $0.write(value) } }
+    func encode(_ value: Int) throws { add { $0.write(value) } }
+    func encode(_ value: Int8) throws { add { $0.write(value) } }
+    func encode(_ value: Int16) throws { add { $0.write(value) } }
+    func encode(_ value: Int32) throws { add { $0.write(value) } }
+    func encode(_ value: Int64) throws { add { $0.write(value) } }
+    func encode(_ value: UInt) throws { add { $0.write(value) } }
+    func encode(_ value: UInt8) throws { add { $0.write(value) } }
+    func encode(_ value: UInt16) throws { add { $0.write(value) } }
+    func encode(_ value: UInt32) throws { add { $0.write(value) } }
+    func encode(_ value: UInt64) throws { add { $0.write(value) } }
+    func encode<T: Encodable>(_ value: T) throws { try container.addValue(value, nil) }
+
+    func nestedContainer<NestedKey: CodingKey>(
+        keyedBy keyType: NestedKey.Type
+    ) -> KeyedEncodingContainer<NestedKey> {
+        container.addNested(nil).container(keyedBy: keyType)
+    }
+
+    func nestedUnkeyedContainer() -> any UnkeyedEncodingContainer { container.addNested(nil).unkeyedContainer() }
+    func superEncoder() -> any Encoder { container.addNested(nil) }
+}
+
+extension MessagePackTimestamp {
+    fileprivate init(_ date: Date, at path: MessagePackPath) throws {
+        let time = date.timeIntervalSince1970
+        // A date has a resolution of about 100 ns today: what is finer is noise.
+        let whole = time.rounded(.down)
+        let nanoseconds = ((time - whole) * 1e9).rounded()
+        guard let seconds = Int64(exactly: whole), let nanoseconds = UInt32(exactly: nanoseconds) else {
+            throw EncodingError.invalidValue(
+                date,
+                EncodingError.Context(
+                    codingPath: path.keys,
+                    debugDescription: "The date does not fit into a timestamp."
+                )
+            )
+        }
+        let carries = nanoseconds == 1_000_000_000
+        self.init(seconds: carries ? seconds &+ 1 : seconds, nanoseconds: carries ? 0 : nanoseconds)
+    }
+}

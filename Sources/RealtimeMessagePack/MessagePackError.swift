@@ -1,0 +1,31 @@
+/// Why bytes are not the MessagePack that was expected.
+package enum MessagePackError: Error, Hashable, Sendable {
+    /// The bytes end within a value.
+    case truncated
+    /// No value starts with this byte.
+    case invalidByte(UInt8)
+    /// A value of another type was expected.
+    case unexpected(MessagePackHeader, expected: String)
+    /// An integer does not fit into the type that was asked for.
+    case outOfRange
+    /// A text is not UTF-8.
+    case invalidText
+    /// Bytes follow the value.
+    case trailingBytes
+    /// Values are nested deeper than ``MessagePackReader/maximumDepth``.
+    case tooDeep
+}
+
+extension MessagePackError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .truncated: "the bytes end within a value"
+        case .invalidByte(let byte): "no value starts with the byte \(byte)"
+        case .unexpected(let header, let expected): "expected \(expected), found \(header)"
+        case .outOfRange: "the number does not fit into the type"
+        case .invalidText: "the text is not UTF-8"
+        case .trailingBytes: "bytes follow the value"
+        case .tooDeep: "the values are nested deeper than \(MessagePackReader.maximumDepth)"
+        }
+    }
+}

@@ -1,0 +1,214 @@
+/// Reads MessagePack values from bytes, one after the other.
+///
+/// It allocates nothing by a length that the bytes announce: every length is checked against what is there.
+package struct MessagePackReader: Sendable {
+    /// How deep values may be nested if they are decoded. ``skip()`` has no such limit, because it does not recurse.
+    package static let maximumDepth = 512
+
+    private let bytes: ArraySlice<UInt8>
+    /// The index of the next byte.
+    package private(set) var position: Int
+
+    package init(_ bytes: ArraySlice<UInt8>) {
+        self.bytes = bytes
+        position = bytes.startIndex
+    }
+
+    package init(_ bytes: [UInt8]) { self.init(bytes[...]) }
+
+    package var isAtEnd: Bool { position == bytes.endIndex }
+
+    /// What was read since an earlier position.
+    package func bytes(since start: Int) -> ArraySlice<UInt8> {
+        bytes[min(max(start, bytes.startIndex), position)..<position]
+    }
+
+    // MARK: Any value
+
+    /// Reads the start of a value. The caller reads what follows.
+    package mutating func readHeader() throws(MessagePackError) -> MessagePackHeader {
+        let byte = try readByte()
+        switch byte {
+        case 0x00...0x7F: return .unsigned(UInt64(byte))
+        case 0x80...0x8F: return .map(Int(byte & 0x0F))
+        case 0x90...0x9F: return .array(Int(byte & 0x0F))
+        case 0xA0...0xBF: return .string(Int(byte & 0x1F))
+        case 0xC0: return .nil
+        case 0xC2: return .bool(false)
+        case 0xC3: return .bool(true)
+        case 0xC4: return .binary(Int(try read(UInt8.self)))
+        case 0xC5: return .binary(Int(try read(UInt16.self)))
+        case 0xC6: return .binary(Int(try read(UInt32.self)))
+        case 0xC7: return try readExtension(count: Int(try read(UInt8.self)))
+        case 0xC8: return try readExtension(count: Int(try read(UInt16.self)))
+        case 0xC9: return try readExtension(count: Int(try read(UInt32.self)))
+        case 0xCA: return .float(Float(bitPattern: try read(UInt32.self)))
+        case 0xCB: return .double(Double(bitPattern: try read(UInt64.self)))
+        case 0xCC: return .unsigned(UInt64(try read(UInt8.self)))
+        case 0xCD: return .unsigned(UInt64(try read(UInt16.self)))
+        case 0xCE: return .unsigned(UInt64(try read(UInt32.self)))
+        case 0xCF: return .unsigned(try read(UInt64.self))
+        case 0xD0: return .integer(Int64(Int8(bitPattern: try read(UInt8.self))))
+        case 0xD1: return .integer(Int64(Int16(bitPattern: try read(UInt16.self))))
+        case 0xD2: return .integer(Int64(Int32(bitPattern: try read(UInt32.self))))
+        case 0xD3: return .integer(Int64(bitPattern: try read(UInt64.self)))
+        case 0xD4...0xD8: return try readExtension(count: 1 << Int(byte - 0xD4))
+        case 0xD9: return .string(Int(try read(UInt8.self)))
+        case 0xDA: return .string(Int(try read(UInt16.self)))
+        case 0xDB: return .string(Int(try read(UInt32.self)))
+        case 0xDC: return .array(Int(try read(UInt16.self)))
+        case 0xDD: return .array(Int(try read(UInt32.self)))
+        case 0xDE: return .map(Int(try read(UInt16.self)))
+        case 0xDF: return .map(Int(try read(UInt32.self)))
+        case 0xE0...0xFF: return .negative(Int64(Int8(bitPattern: byte)))
+        default: throw .invalidByte(byte)
+        }
+    }
+
+    /// The start of the next value, which stays the next one.
+    package func peekHeader() throws(MessagePackError) -> MessagePackHeader {
+        var copy = self
+        return try copy.readHeader()
+    }
+
+    /// Reads so many bytes.
+    package mutating func readBytes(_ count: Int) throws(MessagePackError) -> ArraySlice<UInt8> {
+        guard count >= 0, count <= bytes.endIndex - position else { throw .truncated }
+        defer { position += count }
+        return bytes[position..<position + count]
+    }
+
+    /// Skips one value with all that it holds.
+    package mutating func skip() throws(MessagePackError) {
+        // Each value takes a byte at least, and announces fewer than 2^33 values: the sum cannot overflow.
+        var missing = 1
+        while missing > 0 {
+            let header = try readHeader()
+            _ = try readBytes(header.byteCount)
+            missing += header.valueCount - 1
+        }
+    }
+
+    /// Reads one value, whatever it is, and returns its bytes.
+    package mutating func readValue() throws(MessagePackError) -> ArraySlice<UInt8> {
+        let start = position
+        try skip()
+        return bytes[start..<position]
+    }
+
+    // MARK: Values of a type
+
+    /// Reads `nil`, if that is the next value.
+    package mutating func readNil() -> Bool {
+        guard position < bytes.endIndex, bytes[position] == 0xC0 else { return false }
+        position += 1
+        return true
+    }
+
+    package mutating func readBool() throws(MessagePackError) -> Bool {
+        let header = try readHeader()
+        guard case .bool(let value) = header else { throw .unexpected(header, expected: "a boolean") }
+        return value
+    }
+
+    /// Reads a number that is an integer, whatever its width.
+    package mutating func readInteger<T: FixedWidthInteger>(as type: T.Type = T.self) throws(MessagePackError) -> T {
+        let header = try readHeader()
+        let value: T? =
+            switch header {
+            case .unsigned(let value): T(exactly: value)
+            case .negative(let value): T(exactly: value)
+            case .float(let value): T(exactly: value)
+            case .double(let value): T(exactly: value)
+            default: throw .unexpected(header, expected: "an integer")
+            }
+        guard let value else { throw .outOfRange }
+        return value
+    }
+
+    package mutating func readDouble() throws(MessagePackError) -> Double {
+        let header = try readHeader()
+        return switch header {
+        case .double(let value): value
+        case .float(let value): Double(value)
+        case .unsigned(let value): Double(value)
+        case .negative(let value): Double(value)
+        default: throw .unexpected(header, expected: "a number")
+        }
+    }
+
+    package mutating func readString() throws(MessagePackError) -> String {
+        let header = try readHeader()
+        guard case .string(let count) = header else { throw .unexpected(header, expected: "a string") }
+        guard let text = String(validating: try readBytes(count)) else { throw .invalidText }
+        return text
+    }
+
+    /// Reads a string as its bytes, without looking at what they are.
+    package mutating func readStringBytes() throws(MessagePackError) -> ArraySlice<UInt8> {
+        let header = try readHeader()
+        guard case .string(let count) = header else { throw .unexpected(header, expected: "a string") }
+        return try readBytes(count)
+    }
+
+    package mutating func readBinary() throws(MessagePackError) -> ArraySlice<UInt8> {
+        let header = try readHeader()
+        guard case .binary(let count) = header else { throw .unexpected(header, expected: "binary data") }
+        return try readBytes(count)
+    }
+
+    /// Reads the start of an array, and returns how many values follow.
+    package mutating func readArrayCount() throws(MessagePackError) -> Int {
+        let header = try readHeader()
+        guard case .array(let count) = header else { throw .unexpected(header, expected: "an array") }
+        return count
+    }
+
+    /// Reads the start of a map, and returns how many pairs follow.
+    package mutating func readMapCount() throws(MessagePackError) -> Int {
+        let header = try readHeader()
+        guard case .map(let count) = header else { throw .unexpected(header, expected: "a map") }
+        return count
+    }
+
+    package mutating func readExtension() throws(MessagePackError) -> (type: Int8, bytes: ArraySlice<UInt8>) {
+        let header = try readHeader()
+        guard case .ext(let type, let count) = header else { throw .unexpected(header, expected: "an extension") }
+        return (type, try readBytes(count))
+    }
+
+    // MARK: Bytes
+
+    private mutating func readByte() throws(MessagePackError) -> UInt8 {
+        guard position < bytes.endIndex else { throw .truncated }
+        defer { position += 1 }
+        return bytes[position]
+    }
+
+    private mutating func read<T: FixedWidthInteger & UnsignedInteger>(_: T.Type) throws(MessagePackError) -> T {
+        var value: T = 0
+        for byte in try readBytes(T.bitWidth / 8) { value = value << 8 | T(byte) }
+        return value
+    }
+
+    private mutating func readExtension(count: Int) throws(MessagePackError) -> MessagePackHeader {
+        .ext(type: Int8(bitPattern: try readByte()), count: count)
+    }
+}
+
+extension MessagePackHeader {
+    /// A signed format may hold a number that is not negative.
+    fileprivate static func integer(_ value: Int64) -> Self {
+        UInt64(exactly: value).map { .unsigned($0) } ?? .negative(value)
+    }
+}
+
+extension String {
+    /// `nil` if the bytes are not UTF-8.
+    package init?(validating bytes: ArraySlice<UInt8>) {
+        // What decoding repairs differs from what came: a text that is UTF-8 has the same bytes.
+        let text = String(decoding: bytes, as: UTF8.self)
+        guard text.utf8.count == bytes.count, text.utf8.elementsEqual(bytes) else { return nil }
+        self = text
+    }
+}

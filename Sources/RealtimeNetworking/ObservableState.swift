@@ -1,0 +1,53 @@
+import NIOConcurrencyHelpers
+
+/// A state that any number of observers follow.
+package final class ObservableState<State: Sendable>: Sendable {
+    private struct Shared {
+        var state: State
+        var isFinal = false
+        var observers: [UInt64: AsyncStream<State>.Continuation] = [:]
+        var serial: UInt64 = 0
+    }
+
+    private let shared: NIOLockedValueBox<Shared>
+
+    package init(_ state: State) { shared = NIOLockedValueBox(Shared(state: state)) }
+
+    package var value: State { shared.withLockedValue { $0.state } }
+
+    /// The state now, and each change of it up to the final one. A slow observer gets the newest 256.
+    package func values() -> AsyncStream<State> {
+        let (stream, continuation) = AsyncStream.makeStream(of: State.self, bufferingPolicy: .bufferingNewest(256))
+        let id = shared.withLockedValue { shared in
+            shared.serial += 1
+            continuation.yield(shared.state)
+            if shared.isFinal {
+                continuation.finish()
+            } else {
+                shared.observers[shared.serial] = continuation
+            }
+            return shared.serial
+        }
+        continuation.onTermination = { [shared] _ in
+            shared.withLockedValue { _ = $0.observers.removeValue(forKey: id) }
+        }
+        return stream
+    }
+
+    /// Changes the state and tells the observers. To be called from one thread at a time.
+    ///
+    /// - Parameter isFinal: Whether the observers' sequences end.
+    /// - Returns: The state before.
+    @discardableResult
+    package func change(to state: State, isFinal: Bool) -> State {
+        let (old, observers) = shared.withLockedValue { shared in
+            defer { (shared.state, shared.isFinal) = (state, isFinal) }
+            return (shared.state, shared.observers.values)
+        }
+        for observer in observers {
+            observer.yield(state)
+            if isFinal { observer.finish() }
+        }
+        return old
+    }
+}

@@ -1,0 +1,52 @@
+public import NIOCore
+public import NIOPosix
+package import RealtimeHTTP
+public import RealtimeNetworking
+
+/// Makes the connections of event streams.
+///
+/// Each ``EventStream`` has its own, unless you give it one. Many streams to servers with TLS should share one: it reads the
+/// certificates that it trusts only once.
+public final class EventStreamConnector: Sendable {
+    let streamer: any HTTPStreamer
+    let eventLoopGroup: any EventLoopGroup
+    /// The time since some moment; `nil` for that of the computer.
+    let clock: (@Sendable () -> Duration)?
+
+    /// Creates a connector. It makes no connection yet.
+    ///
+    /// - Parameters:
+    ///   - tls: The certificates that the client trusts, and the one that it presents. Default: those that the system trusts.
+    ///   - proxy: The proxy that connections go through. Default: the one that the environment names.
+    ///   - connectTimeout: The time for TCP and TLS. Default: 10 seconds.
+    ///   - eventLoopGroup: The threads of the connections, a group of NIOPosix. Shut it down only after all streams were
+    ///     released. Default: the process's shared group.
+    public convenience init(
+        tls: TLSOptions = TLSOptions(),
+        proxy: HTTPProxy = .environment,
+        connectTimeout: Duration = .seconds(10),
+        eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton
+    ) {
+        self.init(
+            AsyncHTTPRequester(
+                tls: tls,
+                proxies: ProxyRules(proxy),
+                eventLoopGroup: eventLoopGroup,
+                connectTimeout: connectTimeout,
+                // A connection whose stream has ended is not used again: the server may be about to close it.
+                idleTimeout: .zero
+            ),
+            eventLoopGroup: eventLoopGroup
+        )
+    }
+
+    package init(
+        _ streamer: any HTTPStreamer,
+        eventLoopGroup: any EventLoopGroup,
+        clock: (@Sendable () -> Duration)? = nil
+    ) {
+        self.streamer = streamer
+        self.eventLoopGroup = eventLoopGroup
+        self.clock = clock
+    }
+}

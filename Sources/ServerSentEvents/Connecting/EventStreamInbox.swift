@@ -1,0 +1,108 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// What has come for the one reader of a stream, and who waits for it.
+final class EventStreamInbox: Sendable {
+    enum Item: Hashable, Sendable {
+        case opened(EventStreamResponse)
+        case bytes(ByteBuffer)
+        /// The response of that attempt has ended.
+        case ended(Int)
+        /// The client reconnects.
+        case lost(EventStreamError)
+    }
+
+    /// Why the sequence ends without an error.
+    enum Ending: Hashable, Sendable {
+        /// The app has closed the stream.
+        case closed
+        /// By status 204.
+        case stoppedByServer
+        /// The response is complete, and the request must not be repeated.
+        case endOfResponse
+    }
+
+    typealias End = Result<Ending, EventStreamError>
+
+    private struct State {
+        var items: [Item] = []
+        /// Of the bytes among the items.
+        var size = 0
+        var isFull = false
+        var end: End?
+        var waiting: CheckedContinuation<Void, Never>?
+
+        mutating func takeWaiting() -> CheckedContinuation<Void, Never>? {
+            defer { waiting = nil }
+            return waiting
+        }
+    }
+
+    private let limit: Int
+    private let state = NIOLockedValueBox(State())
+
+    /// - Parameter limit: In bytes.
+    init(limit: Int) { self.limit = max(limit, 1) }
+
+    /// Whether something waits for the reader.
+    var isEmpty: Bool { state.withLockedValue { $0.items.isEmpty } }
+
+    /// - Returns: Whether there is more than the limit now.
+    func append(_ bytes: ByteBuffer) -> Bool {
+        let (isFull, waiting) = state.withLockedValue { state in
+            if case .bytes(var last)? = state.items.last {
+                state.items.removeLast()
+                last.writeImmutableBuffer(bytes)
+                state.items.append(.bytes(last))
+            } else {
+                // A copy: a few bytes can be part of a large buffer, whose memory would not be counted.
+                state.items.append(.bytes(ByteBuffer(bytes: bytes.readableBytesView)))
+            }
+            state.size += bytes.readableBytes
+            state.isFull = state.size >= limit
+            return (state.isFull, state.takeWaiting())
+        }
+        waiting?.resume()
+        return isFull
+    }
+
+    func append(_ item: Item) {
+        let waiting = state.withLockedValue { state in
+            state.items.append(item)
+            return state.takeWaiting()
+        }
+        waiting?.resume()
+    }
+
+    /// Nothing comes after it. What has come before is discarded if the app has closed the stream.
+    func finish(_ end: End) {
+        let waiting = state.withLockedValue { state in
+            state.end = end
+            if end == .success(.closed) { state.items = [] }
+            return state.takeWaiting()
+        }
+        waiting?.resume()
+    }
+
+    /// Takes all that has come.
+    ///
+    /// - Returns: No items if there are none yet; how the stream has ended if there will be none; and whether reading can go on.
+    func take() -> (items: [Item], end: End?, wasFull: Bool) {
+        state.withLockedValue { state in
+            defer { (state.items, state.size, state.isFull) = ([], 0, false) }
+            return (state.items, state.items.isEmpty ? state.end : nil, state.isFull)
+        }
+    }
+
+    /// Returns when there is something to take.
+    func wait() async {
+        await withCheckedContinuation { continuation in
+            let isReady = state.withLockedValue { state in
+                if !state.items.isEmpty || state.end != nil { return true }
+                state.waiting = continuation
+                return false
+            }
+            if isReady { continuation.resume() }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+import NIOCore
+
+/// Reads the events of a stream: parses inside ``next()``, and takes more bytes when those that it has are read. It closes the
+/// stream when it is released.
+final class EventStreamReader {
+    typealias Position = EventStreamStateMachine.Position
+
+    private let session: EventStreamSession
+    private var parser: EventStreamParser
+    private var items: ArraySlice<EventStreamInbox.Item> = []
+    private var bytes = ByteBuffer()
+    private var attempt = 0
+    private var hasEvents = false
+    private var newEvents = 0
+    private var isStarted = false
+    /// How the stream has ended without an error; `nil` if it has not, or by an error.
+    private(set) var ending: EventStreamInbox.Ending?
+    private var isOver = false
+
+    init(_ session: EventStreamSession, reportsComments: Bool) {
+        self.session = session
+        parser = EventStreamParser(
+            lastEventID: session.lastEventID,
+            limit: session.options.maximumEventSize,
+            reportsComments: reportsComments
+        )
+    }
+
+    deinit { stop() }
+
+    /// The next item, or `nil` at the end and if the task is cancelled.
+    func next() async throws(EventStreamError) -> EventStreamItem? {
+        if session.isOver { stop() }
+        while true {
+            if let item = try nextParsed() { return item }
+            if let item = items.popFirst() {
+                if let item = handle(item) { return item }
+                continue
+            }
+            if isOver { return nil }
+            if !isStarted { try start() }
+            report()
+            let (items, end) = session.take()
+            self.items = items[...]
+            if let end {
+                isOver = true
+                ending = try end.get()
+            } else if items.isEmpty {
+                await session.wait()
+            }
+        }
+    }
+
+    /// Ends the stream. It has no effect on one that has ended.
+    func stop() {
+        report()
+        isOver = true
+        (items, bytes) = ([], ByteBuffer())
+        if isStarted { session.stop() }
+    }
+
+    private func start() throws(EventStreamError) {
+        guard session.start() else {
+            isOver = true
+            throw EventStreamError(
+                .alreadyIterated,
+                "The events of the stream were iterated before. Create another stream to connect again."
+            )
+        }
+        isStarted = true
+    }
+
+    /// The next item of the bytes that are there.
+    private func nextParsed() throws(EventStreamError) -> EventStreamItem? {
+        while bytes.readableBytes > 0 {
+            let element: EventStreamParser.Element?
+            do {
+                let count: Int
+                (count, element) = try bytes.withUnsafeReadableBytes { try parser.read($0) }
+                bytes.moveReaderIndex(forwardBy: count)
+            } catch {
+                throw tooLarge()
+            }
+            switch element {
+            case .event(let event)?:
+                hasEvents = true
+                newEvents += 1
+                return .event(event)
+            case .comment(let text)?: return .comment(text)
+            case nil: break
+            }
+        }
+        return nil
+    }
+
+    private func tooLarge() -> EventStreamError {
+        let limit = session.options.maximumEventSize
+        let error = EventStreamError(.eventTooLarge, "An event has more than \(limit) bytes.")
+        session.failed(attempt, error)
+        stop()
+        return error
+    }
+
+    private func handle(_ item: EventStreamInbox.Item) -> EventStreamItem? {
+        switch item {
+        case .opened(let response):
+            parser.startResponse()
+            hasEvents = false
+            return .opened(response)
+        case .bytes(let bytes):
+            self.bytes = bytes
+            return nil
+        case .ended(let attempt):
+            report()
+            session.drained(attempt, position)
+            return nil
+        case .lost(let error): return .lost(error)
+        }
+    }
+
+    var position: Position {
+        Position(
+            lastEventID: parser.lastEventID,
+            reconnectionTime: parser.reconnectionTime,
+            hasEvents: hasEvents
+        )
+    }
+
+    /// Seldom, so that an event costs no lock.
+    private func report() {
+        guard isStarted else { return }
+        session.read(position, newEvents: newEvents)
+        newEvents = 0
+    }
+}

@@ -1,0 +1,269 @@
+import Foundation
+import Logging
+import NIOConcurrencyHelpers
+import NIOCore
+import RealtimeHTTP
+import RealtimeNetworking
+import RealtimePrimitives
+
+/// Carries out what the ``EventStreamStateMachine`` decides, on one event loop.
+final class EventStreamSession: Sendable {
+    typealias Machine = EventStreamStateMachine
+
+    /// Where the requests come from.
+    enum Source: Sendable {
+        case request(EventStreamRequest)
+        case closure(@Sendable (EventStreamAttempt) async throws -> EventStreamRequest)
+    }
+
+    private struct LoopState {
+        var machine: Machine
+        var stream: (any HTTPStream)?
+        var request: Task<Void, Never>?
+        var timers: [Machine.TimerID: Scheduled<Void>] = [:]
+        var isStepping = false
+    }
+
+    private struct Shared {
+        var isIterated = false
+        /// Whether the app has closed the stream, which the event loop may not know yet.
+        var isClosed = false
+        var position: Machine.Position
+        var statistics = EventStreamStatistics()
+    }
+
+    let options: EventStreamOptions
+    private let inbox: EventStreamInbox
+    private let observedState = ObservableState(EventStream.State.idle)
+    private let source: Source
+    private let connector: EventStreamConnector
+    private let eventLoop: any EventLoop
+    private let loopState: NIOLoopBoundBox<LoopState>
+    private let shared: NIOLockedValueBox<Shared>
+    /// Goes on while the computer is suspended.
+    private let now: @Sendable () -> Duration
+
+    init(_ source: Source, lastEventID: String, _ options: EventStreamOptions, _ connector: EventStreamConnector) {
+        self.source = source
+        self.options = options
+        self.connector = connector
+        eventLoop = connector.eventLoopGroup.next()
+        inbox = EventStreamInbox(limit: options.receiveBufferSize)
+        shared = NIOLockedValueBox(Shared(position: Machine.Position(lastEventID: lastEventID)))
+        let machine = Machine(
+            .init(
+                reconnection: options.reconnection,
+                reconnectionTime: options.reconnectionTime,
+                backOffReset: options.backOffReset,
+                retryableStatuses: options.retryableStatuses,
+                contentTypes: options.contentTypes,
+                responseTimeout: options.responseTimeout,
+                idleTimeout: options.idleTimeout.map { max($0, .milliseconds(1)) },
+                makesRequests: source.makesRequests
+            ),
+            lastEventID: lastEventID
+        )
+        loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
+        let origin = ContinuousClock.now
+        now = connector.clock ?? { ContinuousClock.now - origin }
+    }
+
+    // MARK: Calls, on any thread
+
+    var state: EventStream.State { observedState.value }
+    func states() -> AsyncStream<EventStream.State> { observedState.values() }
+    var lastEventID: String { shared.withLockedValue { $0.position.lastEventID } }
+    var statistics: EventStreamStatistics { shared.withLockedValue { $0.statistics } }
+
+    var reconnectionTime: Duration {
+        Machine.reconnectionTime(shared.withLockedValue { $0.position }, default: options.reconnectionTime)
+    }
+
+    func restart() { step { $0.restart(now: $1) } }
+
+    func close() {
+        shared.withLockedValue { $0.isClosed = true }
+        stop()
+    }
+
+    // MARK: The reader
+
+    /// Whether the reader's task is not to get anything more.
+    var isOver: Bool { Task.isCancelled || shared.withLockedValue { $0.isClosed } }
+
+    /// Connects. Returns false if the stream was iterated before.
+    func start() -> Bool {
+        let isFirst = shared.withLockedValue { shared in
+            defer { shared.isIterated = true }
+            return !shared.isIterated
+        }
+        if isFirst { step { machine, _ in machine.start() } }
+        return isFirst
+    }
+
+    /// Ends the stream, whether by the app or because nobody reads it any more.
+    func stop() { step { machine, _ in machine.close() } }
+
+    func take() -> (items: [EventStreamInbox.Item], end: EventStreamInbox.End?) {
+        let (items, end, wasFull) = inbox.take()
+        // It can have been set to false for what came before this.
+        if wasFull { eventLoop.execute { [self] in loopState.value.stream?.setReading(true) } }
+        return (items, end)
+    }
+
+    /// Returns when there is something to take. A cancelled task closes the stream.
+    func wait() async {
+        await withTaskCancellationHandler {
+            await inbox.wait()
+        } onCancel: {
+            stop()
+        }
+    }
+
+    /// How far the reader has come.
+    func read(_ position: Machine.Position, newEvents: Int) {
+        shared.withLockedValue { shared in
+            shared.position = position
+            shared.statistics.events += newEvents
+        }
+    }
+
+    func drained(_ attempt: Machine.Attempt, _ position: Machine.Position) {
+        step { $0.drained(attempt, position, now: $1) }
+    }
+
+    func failed(_ attempt: Machine.Attempt, _ error: EventStreamError) {
+        step { machine, _ in machine.failed(attempt, error) }
+    }
+
+    // MARK: The event loop
+
+    /// Makes an input and carries out the actions: in place on the event loop, unless the input comes from an action that is
+    /// being carried out.
+    private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
+        guard eventLoop.inEventLoop, !loopState.value.isStepping else {
+            return eventLoop.execute { [self] in step(input) }
+        }
+        loopState.value.isStepping = true
+        for action in input(&loopState.value.machine, now()) { run(action) }
+        loopState.value.isStepping = false
+    }
+
+    private func run(_ action: Machine.Action) {
+        switch action {
+        case .makeRequest(let attempt): makeRequest(attempt)
+        case .open(let attempt, let request):
+            loopState.value.request = nil
+            let redirects = HTTPStreamRedirects(
+                maximum: options.maximumRedirects,
+                leavesTLS: options.allowsInsecureRedirects
+            )
+            loopState.value.stream = connector.streamer.stream(request, redirects: redirects, on: eventLoop) {
+                [self] event in received(event, attempt)
+            }
+        case .abort:
+            loopState.value.request?.cancel()
+            loopState.value.request = nil
+            loopState.value.stream?.cancel()
+            loopState.value.stream = nil
+        case .deliver(let item): inbox.append(item)
+        case .askRetryPolicy(let attempt, let retryCount, let elapsed, let reason, let minimumDelay):
+            let delay = options.retryPolicy.delay(
+                for: RetryContext(
+                    retryCount: retryCount,
+                    elapsed: elapsed,
+                    reason: reason,
+                    minimumDelay: minimumDelay,
+                    random: .random(in: 0..<1)
+                )
+            )
+            step { machine, _ in machine.retryDecided(attempt, delay: delay) }
+        case .schedule(let timer, let delay):
+            loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
+                loopState.value.timers[timer] = nil
+                let isBehind = !inbox.isEmpty
+                step { $0.timerFired(timer, isBehind: isBehind, now: $1) }
+            }
+        case .cancel(let timer): loopState.value.timers.removeValue(forKey: timer)?.cancel()
+        case .publish(let state): publish(state)
+        case .finish(let end): inbox.finish(end)
+        }
+    }
+
+    private func makeRequest(_ attempt: EventStreamAttempt) {
+        switch source {
+        case .request(let request):
+            let result = Result { () throws(EventStreamError) in try request.message(lastEventID: attempt.lastEventID) }
+            step { $0.requested(attempt.number, result, now: $1) }
+        case .closure(let closure):
+            loopState.value.request = Task { [self] in
+                let result: Result<HTTPRequest, EventStreamError>
+                do {
+                    result = .success(try await closure(attempt).message(lastEventID: attempt.lastEventID))
+                } catch {
+                    result = .failure(EventStreamError(requesting: error))
+                }
+                step { $0.requested(attempt.number, result, now: $1) }
+            }
+        }
+    }
+
+    private func received(_ event: HTTPStreamEvent, _ attempt: Machine.Attempt) {
+        switch event {
+        case .head(let head):
+            let retryAfter = RetryAfter.delay(head.headers["Retry-After"], now: Date(), maximum: 86_400)
+            let response = EventStreamResponse(head)
+            step { $0.received(attempt, response, retryAfter: retryAfter, now: $1) }
+        case .body(let bytes):
+            guard loopState.value.machine.isOpen(attempt) else {
+                return step { $0.received(attempt, refusal: bytes.readableBytesView, now: $1) }
+            }
+            loopState.value.machine.activity(attempt, now: now())
+            shared.withLockedValue { $0.statistics.bytes += bytes.readableBytes }
+            if inbox.append(bytes) { loopState.value.stream?.setReading(false) }
+        case .end: ended(attempt, nil)
+        case .failed(let error): ended(attempt, error)
+        }
+    }
+
+    private func ended(_ attempt: Machine.Attempt, _ error: HTTPRequestError?) {
+        // It reports to the session, which must not keep it when it is over.
+        loopState.value.stream = nil
+        let isOpen = loopState.value.machine.isOpen(attempt)
+        step { $0.ended(attempt, error.map { EventStreamError($0, isOpen: isOpen) }, now: $1) }
+    }
+
+    private func publish(_ state: EventStream.State) {
+        shared.withLockedValue { $0.statistics.count(state) }
+        options.logger.debug("State", metadata: ["eventstream.state": "\(state)"])
+        if case .closed = state {
+            observedState.change(to: state, isFinal: true)
+        } else {
+            observedState.change(to: state, isFinal: false)
+        }
+    }
+}
+
+extension EventStreamSession.Source {
+    fileprivate var makesRequests: Bool { if case .closure = self { true } else { false } }
+}
+
+extension EventStreamStatistics {
+    fileprivate mutating func count(_ state: EventStream.State) {
+        switch state {
+        case .connecting: attempts += 1
+        case .open: connections += 1
+        case .waiting(_, _, let reason): losses[reason.code, default: 0] += 1
+        case .idle, .closed: break
+        }
+    }
+}
+
+extension EventStreamError {
+    /// For a request that the app did not give.
+    fileprivate init(requesting error: any Error) {
+        self =
+            error as? EventStreamError
+            ?? EventStreamError(.requestFailed, "The app gave no request to connect with.", cause: error)
+    }
+}

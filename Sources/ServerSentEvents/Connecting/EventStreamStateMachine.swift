@@ -1,0 +1,380 @@
+import RealtimeHTTP
+import RealtimePrimitives
+
+/// Decides what an ``EventStream`` does: inputs are methods, and each returns the actions to carry out.
+///
+/// It has no clock, socket or task. The events of a response are read elsewhere: after the response has ended, the machine waits
+/// until all of them are read, because the last of them says from where to resume.
+struct EventStreamStateMachine: Sendable {
+    /// Each attempt to connect has a number. What comes with another number is about an earlier attempt, and is ignored.
+    typealias Attempt = Int
+    typealias State = EventStream.State
+
+    struct TimerID: Hashable, Sendable {
+        enum Kind: Hashable, Sendable {
+            /// There must be a response.
+            case response
+            /// Something must have come.
+            case idle
+            /// The wait before the next attempt is over.
+            case retry
+        }
+
+        var kind: Kind
+        var serial: Int
+    }
+
+    enum Action: Equatable, Sendable {
+        /// Ask the app for the request, and answer with ``requested(_:_:now:)``.
+        case makeRequest(EventStreamAttempt)
+        case open(Attempt, HTTPRequest)
+        /// End the connection, or the task that makes the request. Nothing is heard of it again.
+        case abort(Attempt)
+        /// Tell the reader, after the bytes that have come before.
+        case deliver(EventStreamInbox.Item)
+        /// Ask the retry policy, and answer with ``retryDecided(_:delay:now:)``.
+        case askRetryPolicy(
+            Attempt,
+            retryCount: Int,
+            elapsed: Duration,
+            reason: EventStreamError,
+            minimumDelay: Duration
+        )
+        case schedule(TimerID, after: Duration)
+        case cancel(TimerID)
+        case publish(State)
+        /// End the sequence of events.
+        case finish(Result<EventStreamInbox.Ending, EventStreamError>)
+    }
+
+    struct Configuration: Sendable {
+        var reconnection: EventStreamOptions.Reconnection
+        var reconnectionTime: Duration
+        var backOffReset: Duration
+        var retryableStatuses: Set<Int>
+        var contentTypes: Set<String>
+        var responseTimeout: Duration
+        var idleTimeout: Duration?
+        /// Whether another request can be made after the server did not accept the credentials of one.
+        var makesRequests: Bool
+    }
+
+    /// What the events of a response, up to its end, have said.
+    struct Position: Hashable, Sendable {
+        var lastEventID = ""
+        /// In milliseconds.
+        var reconnectionTime: Int64?
+        /// Whether this response had events.
+        var hasEvents = false
+    }
+
+    private enum Loss: Sendable {
+        /// The server has ended the response as HTTP ends one.
+        case ended
+        case failed(EventStreamError)
+        /// The app wants another connection.
+        case restart
+    }
+
+    private enum Phase: Sendable {
+        case idle
+        /// The app is asked for the request.
+        case preparing(EventStreamAttempt, timer: TimerID)
+        case connecting(EventStreamAttempt, timer: TimerID)
+        /// The start of the body is read for the error.
+        case refused(EventStreamError, retryAfter: Duration, timer: TimerID)
+        case open(since: Duration, lastActivity: Duration, timer: TimerID?)
+        /// The response has ended, and its last events are being read.
+        case draining(Loss, held: Duration)
+        /// The retry policy is asked.
+        case asking(EventStreamError, minimumDelay: Duration)
+        case waiting(timer: TimerID)
+        case closed
+    }
+
+    /// The longest reconnection time that a server can ask for.
+    static let maximumReconnectionTime = Duration.seconds(600)
+    static let maximumBodySize = 65_536
+
+    private let configuration: Configuration
+    private var phase = Phase.idle
+    private var attempt = 0
+    private var position: Position
+    /// Whether the request may be sent again, by its method and body.
+    private var isSafeRequest = false
+    private var timerCount = 0
+    private var retryCount = 0
+    /// When the connection was lost that is tried to be had again.
+    private var lossTime: Duration?
+
+    init(_ configuration: Configuration, lastEventID: String = "") {
+        self.configuration = configuration
+        position = Position(lastEventID: lastEventID)
+    }
+
+    /// Whether the bytes of an attempt's body are for the reader.
+    func isOpen(_ attempt: Attempt) -> Bool {
+        if case .open = phase { attempt == self.attempt } else { false }
+    }
+
+    /// How long the client waits at least before it reconnects.
+    static func reconnectionTime(_ position: Position, default configured: Duration) -> Duration {
+        position.reconnectionTime.map { min(.milliseconds($0), maximumReconnectionTime) } ?? configured
+    }
+
+    private var mayRepeat: Bool {
+        switch configuration.reconnection {
+        case .automatic: isSafeRequest
+        case .never: false
+        case .resumable: !position.lastEventID.isEmpty
+        case .always: true
+        }
+    }
+
+    // MARK: The app
+
+    mutating func start() -> [Action] {
+        guard case .idle = phase else { return [] }
+        return connect(.initial)
+    }
+
+    /// Drops the connection or the attempt, and connects at once.
+    mutating func restart(now: Duration) -> [Action] {
+        switch phase {
+        case .idle, .closed: return []
+        case .draining(_, let held):
+            phase = .draining(.restart, held: held)
+            return []
+        case .open(let since, _, _): return drop(.restart, held: now - since)
+        case .preparing, .connecting, .refused, .asking, .waiting: return leave() + connect(.reconnect)
+        }
+    }
+
+    mutating func close() -> [Action] {
+        if case .closed = phase { return [] }
+        return leave() + finish(.success(.closed))
+    }
+
+    // MARK: The request and its response
+
+    mutating func requested(
+        _ attempt: Attempt,
+        _ result: Result<HTTPRequest, EventStreamError>,
+        now: Duration
+    ) -> [Action] {
+        guard attempt == self.attempt, case .preparing(let context, let timer) = phase else { return [] }
+        switch result {
+        case .success(let request):
+            isSafeRequest = ["GET", "HEAD", "REPORT", "QUERY"].contains(request.method) && request.body == nil
+            phase = .connecting(context, timer: timer)
+            return [.open(attempt, request)]
+        case .failure(let error): return [.cancel(timer)] + lost(error, now: now)
+        }
+    }
+
+    /// - Parameter retryAfter: The time that the response says to wait.
+    mutating func received(
+        _ attempt: Attempt,
+        _ response: EventStreamResponse,
+        retryAfter: Duration,
+        now: Duration
+    ) -> [Action] {
+        guard attempt == self.attempt, case .connecting(let context, let timer) = phase else { return [] }
+        switch response.status {
+        case 200:
+            guard let type = response.mediaType, configuration.contentTypes.contains(type) else {
+                phase = .refused(.init(contentTypeOf: response), retryAfter: retryAfter, timer: timer)
+                return []
+            }
+            let idleTimer = configuration.idleTimeout.map { ($0, makeTimer(.idle)) }
+            phase = .open(since: now, lastActivity: now, timer: idleTimer?.1)
+            return [.cancel(timer)] + (idleTimer.map { [.schedule($1, after: $0)] } ?? [])
+                + [.publish(.open(response)), .deliver(.opened(response))]
+        case 204:
+            return leave() + finish(.success(.stoppedByServer))
+        case 401 where canRetryUnauthorized(context), 403 where canRetryUnauthorized(context):
+            return leave() + connect(.unauthorized)
+        default:
+            phase = .refused(.init(statusOf: response), retryAfter: retryAfter, timer: timer)
+            return []
+        }
+    }
+
+    private func canRetryUnauthorized(_ context: EventStreamAttempt) -> Bool {
+        configuration.makesRequests && context.reason != .unauthorized
+    }
+
+    /// Something of an open response has come.
+    mutating func activity(_ attempt: Attempt, now: Duration) {
+        guard attempt == self.attempt, case .open(let since, _, let timer) = phase else { return }
+        phase = .open(since: since, lastActivity: now, timer: timer)
+    }
+
+    /// The body of a response that is no event stream.
+    mutating func received(_ attempt: Attempt, refusal bytes: some Collection<UInt8>, now: Duration) -> [Action] {
+        guard attempt == self.attempt, case .refused(var error, let retryAfter, let timer) = phase else { return [] }
+        error.body += bytes.prefix(Self.maximumBodySize - error.body.count)
+        phase = .refused(error, retryAfter: retryAfter, timer: timer)
+        return error.body.count < Self.maximumBodySize ? [] : refused(now: now)
+    }
+
+    /// - Parameter error: Why the request or its response failed; `nil` if the response is complete.
+    mutating func ended(_ attempt: Attempt, _ error: EventStreamError?, now: Duration) -> [Action] {
+        guard attempt == self.attempt else { return [] }
+        switch phase {
+        case .connecting(_, let timer):
+            guard let error else { return [] }
+            return [.cancel(timer)] + lost(error, now: now)
+        case .refused: return refused(now: now)
+        case .open(let since, _, _): return drop(error.map { .failed($0) } ?? .ended, held: now - since)
+        case .idle, .preparing, .draining, .asking, .waiting, .closed: return []
+        }
+    }
+
+    // MARK: The reader
+
+    /// All events of the attempt's response are read.
+    mutating func drained(_ attempt: Attempt, _ position: Position, now: Duration) -> [Action] {
+        guard attempt == self.attempt, case .draining(let loss, let held) = phase else { return [] }
+        self.position = position
+        if position.hasEvents || held >= configuration.backOffReset { (retryCount, lossTime) = (0, nil) }
+        switch loss {
+        case .restart: return connect(.reconnect)
+        case .ended where !mayRepeat: return finish(.success(.endOfResponse))
+        case .ended: return lost(EventStreamError(lossAfter: position, nil), now: now)
+        case .failed(let error): return lost(EventStreamError(lossAfter: position, error), now: now)
+        }
+    }
+
+    /// The response cannot be read.
+    mutating func failed(_ attempt: Attempt, _ error: EventStreamError) -> [Action] {
+        guard attempt == self.attempt else { return [] }
+        if case .closed = phase { return [] }
+        return leave() + finish(.failure(error))
+    }
+
+    // MARK: Timers and the retry policy
+
+    /// - Parameter isBehind: Whether the reader has not taken all that has come, or something may not have come because of it.
+    mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
+        switch phase {
+        case .preparing(_, timer), .connecting(_, timer):
+            let message = "No response within \(configuration.responseTimeout)."
+            return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
+        case .refused(_, _, timer): return refused(now: now)
+        case .open(let since, let lastActivity, timer):
+            guard let timeout = configuration.idleTimeout else { return [] }
+            let rest = isBehind ? timeout : lastActivity + timeout - now
+            guard rest <= .zero else {
+                let next = makeTimer(.idle)
+                phase = .open(since: since, lastActivity: lastActivity, timer: next)
+                return [.schedule(next, after: rest)]
+            }
+            let message = "Nothing came for \(timeout)."
+            return drop(.failed(EventStreamError(.idleTimedOut, message)), held: now - since)
+        case .waiting(timer): return connect(.reconnect)
+        case .idle, .preparing, .connecting, .refused, .open, .draining, .asking, .waiting, .closed: return []
+        }
+    }
+
+    /// - Parameter delay: `nil` to stop.
+    mutating func retryDecided(_ attempt: Attempt, delay: Duration?) -> [Action] {
+        guard attempt == self.attempt, case .asking(let reason, let minimumDelay) = phase else { return [] }
+        guard let delay else { return finish(.failure(reason)) }
+        retryCount += 1
+        let wait = max(delay, minimumDelay)
+        let timer = makeTimer(.retry)
+        phase = .waiting(timer: timer)
+        return [
+            .publish(.waiting(attempt: attempt + 1, delay: wait, reason: reason)), .deliver(.lost(reason)),
+            .schedule(timer, after: wait),
+        ]
+    }
+
+    // MARK: Transitions
+
+    private mutating func connect(_ reason: EventStreamAttempt.Reason) -> [Action] {
+        attempt += 1
+        let timer = makeTimer(.response)
+        let context = EventStreamAttempt(number: attempt, reason: reason, lastEventID: position.lastEventID)
+        phase = .preparing(context, timer: timer)
+        return [
+            .publish(.connecting(attempt: attempt)), .schedule(timer, after: configuration.responseTimeout),
+            .makeRequest(context),
+        ]
+    }
+
+    /// What ends with the phase: its timer, and its connection.
+    private func leave() -> [Action] {
+        switch phase {
+        case .idle, .draining, .asking, .closed: []
+        case .preparing(_, let timer), .connecting(_, let timer), .refused(_, _, let timer):
+            [.cancel(timer), .abort(attempt)]
+        case .open(_, _, let timer): (timer.map { [.cancel($0)] } ?? []) + [.abort(attempt)]
+        case .waiting(let timer): [.cancel(timer)]
+        }
+    }
+
+    /// The open response is over: its last events can be read.
+    private mutating func drop(_ loss: Loss, held: Duration) -> [Action] {
+        let actions = leave()
+        phase = .draining(loss, held: held)
+        return actions + [.deliver(.ended(attempt))]
+    }
+
+    /// The body of the refusal is there, or as much of it as is wanted.
+    private mutating func refused(now: Duration) -> [Action] {
+        guard case .refused(let error, let retryAfter, _) = phase else { return [] }
+        let isRetryable = error.code == .unexpectedStatus && configuration.retryableStatuses.contains(error.status ?? 0)
+        return leave() + (isRetryable ? retry(error, minimumDelay: retryAfter, now: now) : finish(.failure(error)))
+    }
+
+    private mutating func lost(_ error: EventStreamError, now: Duration) -> [Action] {
+        error.isPermanent ? finish(.failure(error)) : retry(error, minimumDelay: .zero, now: now)
+    }
+
+    private mutating func retry(_ error: EventStreamError, minimumDelay: Duration, now: Duration) -> [Action] {
+        guard mayRepeat else { return finish(.failure(error)) }
+        let minimumDelay = max(minimumDelay, Self.reconnectionTime(position, default: configuration.reconnectionTime))
+        phase = .asking(error, minimumDelay: minimumDelay)
+        let start = lossTime ?? now
+        lossTime = start
+        return [
+            .askRetryPolicy(
+                attempt,
+                retryCount: retryCount,
+                elapsed: now - start,
+                reason: error,
+                minimumDelay: minimumDelay
+            )
+        ]
+    }
+
+    private mutating func finish(_ result: Result<EventStreamInbox.Ending, EventStreamError>) -> [Action] {
+        phase = .closed
+        let error: EventStreamError? = if case .failure(let error) = result { error } else { nil }
+        return [.publish(.closed(error)), .finish(result)]
+    }
+
+    private mutating func makeTimer(_ kind: TimerID.Kind) -> TimerID {
+        timerCount += 1
+        return TimerID(kind: kind, serial: timerCount)
+    }
+}
+
+extension EventStreamError {
+    fileprivate init(statusOf response: EventStreamResponse) {
+        self.init(.unexpectedStatus, "The server answered with status \(response.status).", response: response)
+    }
+
+    fileprivate init(contentTypeOf response: EventStreamResponse) {
+        let type = response.header("Content-Type").map { "of content type \($0.quoted)" } ?? "without a content type"
+        self.init(.invalidContentType, "The server's response is no event stream: it is \(type).", response: response)
+    }
+
+    /// - Parameter error: Why; `nil` if the server has ended the response.
+    fileprivate init(lossAfter position: EventStreamStateMachine.Position, _ error: EventStreamError?) {
+        self = error ?? Self(.connectionLost, "The server ended the response.")
+        lastEventID = position.lastEventID
+    }
+}

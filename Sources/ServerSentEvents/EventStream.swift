@@ -1,0 +1,137 @@
+/// A stream of server-sent events.
+///
+/// ```swift
+/// let stream = EventStream("https://example.com/feed")
+/// for try await event in stream.events {
+///     print(event.event, event.data)
+/// }
+/// ```
+/// The client connects when your code takes the first event, and disconnects when your code stops to iterate: by `break`, by an
+/// error, by the cancellation of its task, or by the release of the iterator. It reads from the socket only as fast as your code
+/// takes events. After the loss of a connection it reconnects and asks the server to resume after the last event, if the
+/// request may be repeated: see ``EventStreamOptions/Reconnection``.
+///
+/// A stream is iterated once. Create another one to connect again, with ``lastEventID`` to resume.
+public final class EventStream: Sendable {
+    /// What the client is doing.
+    public enum State: Hashable, Sendable {
+        /// Your code has not taken an event yet.
+        case idle
+        /// It connects. The number is that of the attempt: 1 for the first.
+        case connecting(attempt: Int)
+        /// The server has accepted the request.
+        case open(EventStreamResponse)
+        /// It waits before it reconnects. The number is that of the next attempt.
+        case waiting(attempt: Int, delay: Duration, reason: EventStreamError)
+        /// It will not connect again: because of the error, or because your code stopped to iterate, ``EventStream/close()`` was
+        /// called or the stream is complete.
+        case closed(EventStreamError?)
+
+        /// The state in the words of the web standard.
+        public var readyState: ReadyState {
+            switch self {
+            case .idle, .connecting, .waiting: .connecting
+            case .open: .open
+            case .closed: .closed
+            }
+        }
+    }
+
+    /// The states that the web standard knows. Raw values: 0, 1 and 2.
+    public enum ReadyState: Int, Hashable, Sendable {
+        /// There is no connection yet, or it was lost.
+        case connecting
+        /// The server has accepted the request.
+        case open
+        /// There is no connection, and there will be none.
+        case closed
+    }
+
+    let session: EventStreamSession
+
+    /// Creates a stream for a URL. It does not connect yet.
+    ///
+    /// - Parameters:
+    ///   - url: An `http` or `https` URL. If it is not one, taking the first event throws.
+    ///   - lastEventID: The id of the event after which the server is asked to resume. Default: none.
+    ///   - options: How the stream behaves.
+    ///   - connector: Makes the connections. Default: one for this stream.
+    public convenience init(
+        _ url: String,
+        lastEventID: String = "",
+        options: EventStreamOptions = EventStreamOptions(),
+        connector: EventStreamConnector = EventStreamConnector()
+    ) {
+        self.init(EventStreamRequest(url), lastEventID: lastEventID, options: options, connector: connector)
+    }
+
+    /// Creates a stream for a request. It does not connect yet.
+    ///
+    /// - Parameters:
+    ///   - request: What the client sends, for each attempt to connect. If it cannot be sent, taking the first event throws.
+    ///   - lastEventID: The id of the event after which the server is asked to resume. Default: none.
+    ///   - options: How the stream behaves.
+    ///   - connector: Makes the connections. Default: one for this stream.
+    public init(
+        _ request: EventStreamRequest,
+        lastEventID: String = "",
+        options: EventStreamOptions = EventStreamOptions(),
+        connector: EventStreamConnector = EventStreamConnector()
+    ) {
+        session = EventStreamSession(.request(request), lastEventID: lastEventID, options, connector)
+    }
+
+    /// Creates a stream that asks for the request before each attempt, for example because a token in it expires.
+    ///
+    /// - Parameters:
+    ///   - lastEventID: The id of the event after which the server is asked to resume. Default: none.
+    ///   - options: How the stream behaves.
+    ///   - connector: Makes the connections. Default: one for this stream.
+    ///   - request: Returns what the client sends. The client also asks it once more if the server answers with status 401 or 403.
+    ///     If it throws before there was a connection, the stream fails; if it throws later, the attempt has failed. The time
+    ///     that it takes counts toward ``EventStreamOptions/responseTimeout``.
+    public init(
+        lastEventID: String = "",
+        options: EventStreamOptions = EventStreamOptions(),
+        connector: EventStreamConnector = EventStreamConnector(),
+        request: @escaping @Sendable (EventStreamAttempt) async throws -> EventStreamRequest
+    ) {
+        session = EventStreamSession(.closure(request), lastEventID: lastEventID, options, connector)
+    }
+
+    // MARK: Events
+
+    /// The events, in order. See ``EventStreamEvents``.
+    public var events: EventStreamEvents { EventStreamEvents(session: session) }
+
+    /// The events, the comments, and what happens to the connection, in order. See ``EventStreamItems``.
+    public var items: EventStreamItems { EventStreamItems(session: session) }
+
+    // MARK: The connection
+
+    /// What the client is doing now.
+    public var state: State { session.state }
+
+    /// The state now, and each change of it. The sequence keeps the newest 256 states for a consumer that is slower, and ends after
+    /// ``State/closed(_:)``.
+    public var states: AsyncStream<State> { session.states() }
+
+    /// The id of the last event that had one. Empty if there was none. It is brought up to date each time that your code waits for
+    /// an event, and when it stops to iterate. Within the loop, see ``ServerSentEvent/id``.
+    public var lastEventID: String { session.lastEventID }
+
+    /// How long the client waits at least before it reconnects: ``EventStreamOptions/reconnectionTime``, or what the server has set
+    /// by a `retry` field, up to 10 minutes.
+    public var reconnectionTime: Duration { session.reconnectionTime }
+
+    /// What the stream has counted.
+    public var statistics: EventStreamStatistics { session.statistics }
+
+    /// Drops the connection, and connects again at once. Events that have arrived are still delivered. It has no effect if your
+    /// code does not iterate, and repeats any request.
+    public func restart() { session.restart() }
+
+    /// Closes the stream for good, and returns at once. The sequences end without an error. Events that your code has not
+    /// taken are discarded. It can be called from any thread and more than once.
+    public func close() { session.close() }
+}

@@ -1,0 +1,163 @@
+public import Foundation
+import RealtimeNetworking
+
+/// What an ``EventSource`` is doing.
+public enum EventSourceState: Sendable {
+    /// It connects.
+    case connecting
+    /// The server has accepted the request.
+    case open
+    /// There is no connection.
+    case closed
+}
+
+/// What an ``EventSource`` offers, for code that takes another implementation in tests.
+public protocol EventSourceProtocol: Sendable {
+    /// The header fields that are sent.
+    var headers: [String: String] { get }
+    /// The server's reconnection time in milliseconds.
+    var retryTime: Int { get }
+    /// The id of the last event that had one.
+    var lastEventId: String? { get }
+    /// What the event source is doing.
+    var readyState: EventSourceState { get }
+
+    /// Connects.
+    func connect(lastEventId: String?)
+    /// Disconnects.
+    func disconnect()
+    /// The types of events that have a listener.
+    func events() -> [String]
+    /// Sets what is called when the server has accepted the request.
+    @preconcurrency func onOpen(_ onOpenCallback: @escaping @Sendable () -> Void)
+    /// Sets what is called when a connection has ended, or could not be made.
+    @preconcurrency func onComplete(_ onComplete: @escaping @Sendable (Int?, Bool?, NSError?) -> Void)
+    /// Sets what is called with events that have no type.
+    @preconcurrency func onMessage(
+        _ onMessageCallback: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
+    )
+    /// Sets what is called with events of a type.
+    @preconcurrency func addEventListener(
+        _ event: String,
+        handler: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
+    )
+    /// Removes what is called with events of a type.
+    func removeEventListener(_ event: String)
+}
+
+/// An event stream with the interface of IKEventSource 3: code written for it compiles after changing the import.
+///
+/// It connects when you call ``connect(lastEventId:)``, and does not reconnect: call it again in ``onComplete(_:)``, after
+/// ``retryTime``. All callbacks come on the main queue, one after the other. Releasing the event source disconnects it, without a
+/// callback. New code should use ``EventStream``, which reconnects.
+public final class EventSource: EventSourceProtocol {
+    typealias Callback = @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
+
+    /// The URL of the stream.
+    public let url: URL
+    /// The header fields that are sent.
+    public let headers: [String: String]
+    private let core: EventSourceCore
+
+    /// Creates an event source. It does not connect yet.
+    ///
+    /// - Parameters:
+    ///   - url: An `http` or `https` URL.
+    ///   - headers: Header fields to send. Those for authorization are not sent to another origin that a redirect leads to.
+    public init(url: URL, headers: [String: String] = [:]) {
+        self.url = url
+        self.headers = headers
+        let fields = headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
+        core = EventSourceCore(EventStreamRequest(url.absoluteString, headers: fields))
+    }
+
+    deinit { core.release() }
+
+    /// The id of the last event that had one; `nil` if there was none, or if the server has cleared it.
+    public var lastEventId: String? { core.lastEventID.isEmpty ? nil : core.lastEventID }
+
+    /// The server's reconnection time in milliseconds. Default: 3000.
+    public var retryTime: Int { core.retryTime }
+
+    /// What the event source is doing: ``EventSourceState/closed`` before it connects, and when ``onComplete(_:)`` calls back.
+    public var readyState: EventSourceState { core.readyState }
+
+    /// Connects. It has no effect unless the event source is closed.
+    ///
+    /// - Parameter lastEventId: The id of the event after which the server is asked to resume. Default: none.
+    public func connect(lastEventId: String? = nil) { core.connect(lastEventID: lastEventId ?? "") }
+
+    /// Disconnects. ``onComplete(_:)`` calls back with an error of code `NSURLErrorCancelled`; nothing else does.
+    public func disconnect() { core.disconnect() }
+
+    /// The types of events that have a listener.
+    public func events() -> [String] { core.callbacks { Array($0.listeners.keys) } }
+
+    /// Sets what is called when the server has accepted the request: when it has answered with status 200 and an event stream.
+    @preconcurrency
+    public func onOpen(_ onOpenCallback: @escaping @Sendable () -> Void) {
+        core.callbacks { $0.onOpen = onOpenCallback }
+    }
+
+    /// Sets what is called once for each connection, when it has ended or could not be made.
+    ///
+    /// The callback gets the HTTP status, if there was a response; whether the status asks to reconnect, which is `true` for 201
+    /// to 299 without 204; and the error, unless the server has completed the response. A connection that was lost after
+    /// status 200 has `false` and an error.
+    @preconcurrency
+    public func onComplete(_ onComplete: @escaping @Sendable (Int?, Bool?, NSError?) -> Void) {
+        core.callbacks { $0.onComplete = onComplete }
+    }
+
+    /// Sets what is called with events that have no type or the type `message`.
+    @preconcurrency
+    public func onMessage(
+        _ onMessageCallback: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
+    ) {
+        core.callbacks { $0.onMessage = onMessageCallback }
+    }
+
+    /// Sets what is called with events of a type. A type has one listener: the last one that was set.
+    @preconcurrency
+    public func addEventListener(
+        _ event: String,
+        handler: @escaping @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
+    ) {
+        core.callbacks { $0.listeners[event] = handler }
+    }
+
+    /// Removes what is called with events of a type.
+    public func removeEventListener(_ event: String) { core.callbacks { $0.listeners[event] = nil } }
+}
+
+/// For owners that are bound to the main actor, in Swift 6.
+extension EventSource {
+    /// Does the same as ``onOpen(_:)``.
+    public func onOpenOnMain(_ callback: @escaping @MainActor @Sendable () -> Void) {
+        onOpen { MainActor.assumeIsolated { callback() } }
+    }
+
+    /// Does the same as ``onComplete(_:)``.
+    public func onCompleteOnMain(
+        _ callback: @escaping @MainActor @Sendable (Int?, Bool?, NSError?) -> Void
+    ) {
+        onComplete { status, reconnect, error in
+            MainActor.assumeIsolated { callback(status, reconnect, error) }
+        }
+    }
+
+    /// Does the same as ``onMessage(_:)``.
+    public func onMessageOnMain(
+        _ callback: @escaping @MainActor @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
+    ) {
+        onMessage { id, event, data in MainActor.assumeIsolated { callback(id, event, data) } }
+    }
+
+    /// Does the same as ``addEventListener(_:handler:)``.
+    public func addEventListenerOnMain(
+        _ event: String,
+        handler: @escaping @MainActor @Sendable (_ id: String?, _ event: String?, _ data: String?) -> Void
+    ) {
+        addEventListener(event) { id, event, data in MainActor.assumeIsolated { handler(id, event, data) } }
+    }
+}

@@ -1,0 +1,170 @@
+import Dispatch
+import Foundation
+import NIOConcurrencyHelpers
+
+/// What an ``EventSource`` shares with the task that takes the events: the task must not keep the event source.
+final class EventSourceCore: Sendable {
+    struct Callbacks: Sendable {
+        var onOpen: (@Sendable () -> Void)?
+        var onComplete: (@Sendable (Int?, Bool?, NSError?) -> Void)?
+        var onMessage: EventSource.Callback?
+        var listeners: [String: EventSource.Callback] = [:]
+    }
+
+    private struct State {
+        var callbacks = Callbacks()
+        var stream: EventStream?
+        /// Whether the app has ended the connection.
+        var isDisconnected = false
+        var isReleased = false
+        var readyState = EventSourceState.closed
+        var position = EventStreamStateMachine.Position()
+
+        /// The reconnection time stays until the server sends another one, on whichever connection.
+        mutating func adopt(_ position: EventStreamStateMachine.Position) {
+            let time = position.reconnectionTime ?? self.position.reconnectionTime
+            self.position = position
+            self.position.reconnectionTime = time
+        }
+    }
+
+    private let request: EventStreamRequest
+    private let state = NIOLockedValueBox(State())
+
+    init(_ request: EventStreamRequest) { self.request = request }
+
+    func callbacks<Result>(_ body: (inout Callbacks) -> Result) -> Result {
+        state.withLockedValue { body(&$0.callbacks) }
+    }
+
+    var lastEventID: String { state.withLockedValue { $0.position.lastEventID } }
+    var readyState: EventSourceState { state.withLockedValue { $0.readyState } }
+
+    var retryTime: Int {
+        let milliseconds = state.withLockedValue { $0.position.reconnectionTime }
+        return milliseconds.map { Int(clamping: $0) } ?? 3_000
+    }
+
+    func connect(lastEventID: String) {
+        let stream = EventStream(request, lastEventID: lastEventID, options: EventStreamOptions(reconnection: .never))
+        let isNew = state.withLockedValue { state in
+            guard case .closed = state.readyState, !state.isReleased else { return false }
+            (state.readyState, state.stream, state.isDisconnected) = (.connecting, stream, false)
+            return true
+        }
+        guard isNew else { return }
+        Task { [self] in await run(stream) }
+    }
+
+    func disconnect() {
+        let stream = state.withLockedValue { state in
+            state.isDisconnected = true
+            return state.stream
+        }
+        stream?.close()
+    }
+
+    /// The event source is gone.
+    func release() {
+        state.withLockedValue { state in
+            state.isReleased = true
+            state.callbacks = Callbacks()
+        }
+        disconnect()
+    }
+
+    // MARK: One connection
+
+    private func run(_ stream: EventStream) async {
+        let reader = EventStreamReader(stream.session, reportsComments: false)
+        var response: EventStreamResponse?
+        var failure: EventStreamError?
+        do throws(EventStreamError) {
+            while let item = try await reader.next() {
+                switch item {
+                case .opened(let head):
+                    response = head
+                    await call { state in
+                        state.readyState = .open
+                        let callback = state.callbacks.onOpen
+                        return { callback?() }
+                    }
+                case .event(let event):
+                    let position = reader.position
+                    await call { state in
+                        state.adopt(position)
+                        let callbacks = state.callbacks
+                        let callback =
+                            event.event == "message" ? callbacks.onMessage : callbacks.listeners[event.event]
+                        let id = event.id.isEmpty ? nil : event.id
+                        return { callback?(id, event.event, event.data) }
+                    }
+                case .comment, .lost: break
+                }
+            }
+        } catch {
+            failure = error
+            response = error.response ?? response
+        }
+        // Not all that the server says comes with an event.
+        let position = reader.position
+        let status = reader.ending == .stoppedByServer ? 204 : response?.status
+        await complete(status, failure, position)
+    }
+
+    private func complete(
+        _ status: Int?,
+        _ failure: EventStreamError?,
+        _ position: EventStreamStateMachine.Position
+    ) async {
+        await onMainQueue { [self] in
+            let (callback, isCancelled) = state.withLockedValue { state in
+                (state.readyState, state.stream) = (.closed, nil)
+                state.adopt(position)
+                return (state.callbacks.onComplete, state.isDisconnected)
+            }
+            let error = isCancelled ? NSError(domain: NSURLErrorDomain, code: NSURLErrorCancelled) : failure?.asNSError
+            let reconnects = status.map { (201...299).contains($0) && $0 != 204 }
+            callback?(status, reconnects, error)
+        }
+    }
+
+    /// Changes the state on the main queue, and then calls back, unless the app has disconnected.
+    private func call(_ change: @escaping @Sendable (inout State) -> @Sendable () -> Void) async {
+        await onMainQueue { [self] in
+            let callback = state.withLockedValue { state in state.isDisconnected ? nil : change(&state) }
+            callback?()
+        }
+    }
+
+    /// Returns when it is done: events that the main queue has no time for wait at the server.
+    private func onMainQueue(_ body: @escaping @Sendable () -> Void) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.main.async {
+                body()
+                continuation.resume()
+            }
+        }
+    }
+}
+
+extension EventStreamError {
+    /// As URLSession would report it, with this error underneath.
+    fileprivate var asNSError: NSError {
+        let code =
+            switch self.code {
+            case .invalidRequest: NSURLErrorBadURL
+            case .connectTimedOut, .responseTimedOut, .idleTimedOut: NSURLErrorTimedOut
+            case .connectionFailed: NSURLErrorCannotConnectToHost
+            case .connectionLost: NSURLErrorNetworkConnectionLost
+            case .tlsFailed: NSURLErrorSecureConnectionFailed
+            case .redirectRefused: NSURLErrorHTTPTooManyRedirects
+            default: NSURLErrorBadServerResponse
+            }
+        return NSError(
+            domain: NSURLErrorDomain,
+            code: code,
+            userInfo: [NSLocalizedDescriptionKey: message, NSUnderlyingErrorKey: self]
+        )
+    }
+}

@@ -1,0 +1,263 @@
+#if canImport(Darwin)
+    import Darwin
+#elseif canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// Turns the bytes of event streams into events.
+///
+/// It keeps what one response has left unfinished: the start of a line, and the fields of an event. Lines are read where they
+/// are, and copied only if a chunk ends within one.
+package struct EventStreamParser: Sendable {
+    package enum Element: Hashable, Sendable {
+        case event(ServerSentEvent)
+        /// The text behind the colon.
+        case comment(String)
+    }
+
+    /// An event's data and the current line have more bytes than the limit.
+    package struct TooLarge: Error, Hashable, Sendable {}
+
+    /// The id that a reconnect tells the server. A block's id counts from the block's end on.
+    package private(set) var lastEventID: String
+    /// In milliseconds, as the server's last `retry` field has it. A number that is too large is `Int64.max`.
+    package private(set) var reconnectionTime: Int64?
+
+    private let limit: Int
+    private let reportsComments: Bool
+
+    private var isFirstLine = true
+    /// The last line ended with a CR: an LF that follows belongs to it.
+    private var skipsLineFeed = false
+    /// How many of the bytes that come next are known to have no LF among them. Without it, a stream that ends its lines with
+    /// CR would be searched to the end of the chunk for each line.
+    private var bytesWithoutLineFeed = 0
+    /// The start of a line whose end has not come yet.
+    private var line: [UInt8] = []
+    /// Whether that line is one of data, whose value goes to ``data`` as it comes.
+    private var isWithinData = false
+    /// How many bytes of the limit the current event has taken, up to the start of what comes next.
+    private var size = 0
+
+    private var type = ""
+    private var id: String
+    /// Each line of data with an LF behind it.
+    private var data = EventData()
+
+    /// - Parameters:
+    ///   - lastEventID: Of the response before.
+    ///   - limit: How many bytes an event's data and the current line may have together.
+    package init(lastEventID: String = "", limit: Int = 16 << 20, reportsComments: Bool = false) {
+        self.lastEventID = lastEventID
+        self.limit = limit
+        self.reportsComments = reportsComments
+        id = lastEventID
+    }
+
+    /// Discards what the last response left unfinished. The id and the reconnection time stay.
+    package mutating func startResponse() {
+        var next = Self(lastEventID: lastEventID, limit: limit, reportsComments: reportsComments)
+        next.reconnectionTime = reconnectionTime
+        self = next
+    }
+
+    /// Reads up to the first element, or to the end.
+    ///
+    /// - Parameter bytes: What follows the bytes that were read before. Bytes that were not read have to come again.
+    /// - Returns: How many bytes were read, and the element; `nil` if more bytes are needed.
+    package mutating func read(_ bytes: UnsafeRawBufferPointer) throws(TooLarge) -> (count: Int, element: Element?) {
+        var rest = bytes[...]
+        // The only line of data so far, where it is: most events are read without a copy of it.
+        var onlyData: UnsafeRawBufferPointer?
+        while !rest.isEmpty {
+            if skipsLineFeed {
+                skipsLineFeed = false
+                if rest.first == .lineFeed {
+                    rest.removeFirst()
+                    continue
+                }
+            }
+            guard let end = endOfLine(in: rest) else {
+                keep(&onlyData)
+                try take(rest.count)
+                readStart(UnsafeRawBufferPointer(rebasing: rest))
+                return (bytes.count, nil)
+            }
+            try take(end - rest.startIndex)
+            let isReturn = rest[end] == .carriageReturn
+            let element = read(lineEndingWith: UnsafeRawBufferPointer(rebasing: rest[..<end]), &onlyData)
+            // The data with its line feeds is what stays of the lines.
+            size = data.count + (onlyData.map { $0.count + 1 } ?? 0)
+            bytesWithoutLineFeed = max(0, bytesWithoutLineFeed - (end + 1 - rest.startIndex))
+            rest = rest[(end + 1)...]
+            skipsLineFeed = isReturn
+            if let element {
+                keep(&onlyData)
+                return (bytes.count - rest.count, element)
+            }
+        }
+        keep(&onlyData)
+        return (bytes.count, nil)
+    }
+
+    /// Counts bytes of the current line.
+    private mutating func take(_ count: Int) throws(TooLarge) {
+        guard count <= limit - size else { throw TooLarge() }
+        size += count
+    }
+
+    /// Copies the only line of data, which is to outlive its chunk, or is the only one no more.
+    private mutating func keep(_ onlyData: inout UnsafeRawBufferPointer?) {
+        guard let value = onlyData else { return }
+        data.append(value)
+        data.append(.lineFeed)
+        onlyData = nil
+    }
+
+    /// The index of the CR or LF that ends the current line.
+    private mutating func endOfLine(in rest: Slice<UnsafeRawBufferPointer>) -> Int? {
+        // Each event ends with an empty line, which is not worth two searches.
+        if rest.first == .lineFeed { return rest.startIndex }
+        let searched = rest.startIndex + min(bytesWithoutLineFeed, rest.count)
+        let lineFeed = UnsafeRawBufferPointer(rebasing: rest[searched...]).firstIndex(of: .lineFeed)
+            .map { $0 + searched }
+        let end = lineFeed ?? rest.endIndex
+        bytesWithoutLineFeed = end - rest.startIndex
+        let carriageReturn = UnsafeRawBufferPointer(rebasing: rest[..<end]).firstIndex(of: .carriageReturn)
+        if lineFeed == nil, carriageReturn == nil { bytesWithoutLineFeed = 0 }
+        return carriageReturn.map { $0 + rest.startIndex } ?? lineFeed
+    }
+
+    /// The chunk ends within a line.
+    private mutating func readStart(_ part: UnsafeRawBufferPointer) {
+        if isWithinData {
+            data.append(part)
+            return
+        }
+        line += part
+        // More than a mark, the name, the colon and a space have: what follows is the value for sure.
+        guard line.count > 9 else { return }
+        line.withUnsafeBytes { line in
+            let line = withoutMark(line)
+            guard let value = line.value(of: "data") else { return }
+            (isFirstLine, isWithinData) = (false, true)
+            data.append(value)
+        }
+        if isWithinData { line.removeAllForReuse() }
+    }
+
+    /// - Parameter part: The whole line, or what is missing of it.
+    private mutating func read(
+        lineEndingWith part: UnsafeRawBufferPointer,
+        _ onlyData: inout UnsafeRawBufferPointer?
+    ) -> Element? {
+        if isWithinData {
+            isWithinData = false
+            data.append(part)
+            data.append(.lineFeed)
+            return nil
+        }
+        guard !line.isEmpty else { return read(line: part, &onlyData) }
+        var whole: [UInt8] = []
+        swap(&whole, &line)
+        whole += part
+        let element = whole.withUnsafeBytes { whole in
+            let element = read(line: whole, &onlyData)
+            keep(&onlyData)
+            return element
+        }
+        whole.removeAllForReuse()
+        swap(&whole, &line)
+        return element
+    }
+
+    /// The line without the byte order mark that a stream can begin with.
+    private func withoutMark(_ line: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        isFirstLine && line.starts(with: [0xEF, 0xBB, 0xBF]) ? UnsafeRawBufferPointer(rebasing: line[3...]) : line
+    }
+
+    private mutating func read(
+        line: UnsafeRawBufferPointer,
+        _ onlyData: inout UnsafeRawBufferPointer?
+    ) -> Element? {
+        let line = withoutMark(line)
+        isFirstLine = false
+        switch line.first {
+        case nil: return endBlock(&onlyData)
+        case .colon?:
+            return reportsComments ? .comment(String(decoding: line.dropFirst(), as: UTF8.self)) : nil
+        case UInt8(ascii: "d")?:
+            guard let value = line.value(of: "data") else { return nil }
+            let isOnly = data.isEmpty && onlyData == nil
+            keep(&onlyData)
+            onlyData = value
+            if !isOnly { keep(&onlyData) }
+        case UInt8(ascii: "e")?:
+            if let value = line.value(of: "event") { type = String(decoding: value, as: UTF8.self) }
+        case UInt8(ascii: "i")?:
+            guard let value = line.value(of: "id"), value.firstIndex(of: 0) == nil else { return nil }
+            id = String(decoding: value, as: UTF8.self)
+        case UInt8(ascii: "r")?:
+            guard let value = line.value(of: "retry"), let time = Self.milliseconds(value) else { return nil }
+            reconnectionTime = time
+        default: break
+        }
+        return nil
+    }
+
+    private static func milliseconds(_ digits: UnsafeRawBufferPointer) -> Int64? {
+        guard !digits.isEmpty, digits.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else {
+            return nil
+        }
+        // All are digits, so it can only be too large.
+        return Int64(String(decoding: digits, as: UTF8.self)) ?? .max
+    }
+
+    private mutating func endBlock(_ onlyData: inout UnsafeRawBufferPointer?) -> Element? {
+        lastEventID = id
+        let event = type.isEmpty ? "message" : type
+        type = ""
+        let text: String
+        if let value = onlyData {
+            onlyData = nil
+            text = String(decoding: value, as: UTF8.self)
+        } else if !data.isEmpty {
+            text = data.takeText()
+        } else {
+            return nil
+        }
+        return .event(ServerSentEvent(event: event, data: text, id: lastEventID))
+    }
+}
+
+extension UInt8 {
+    fileprivate static var lineFeed: UInt8 { 0x0A }
+    fileprivate static var carriageReturn: UInt8 { 0x0D }
+    fileprivate static var space: UInt8 { 0x20 }
+    fileprivate static var colon: UInt8 { 0x3A }
+}
+
+extension [UInt8] {
+    /// A large event must not keep its memory for all that come after it.
+    fileprivate mutating func removeAllForReuse() { removeAll(keepingCapacity: capacity <= 1 << 16) }
+}
+
+extension UnsafeRawBufferPointer {
+    /// The value of a field, if the line is one of that name.
+    fileprivate func value(of name: StaticString) -> UnsafeRawBufferPointer? {
+        let length = name.utf8CodeUnitCount
+        guard let baseAddress, count >= length, memcmp(baseAddress, name.utf8Start, length) == 0 else { return nil }
+        guard count > length else { return UnsafeRawBufferPointer(rebasing: self[length...]) }
+        guard self[length] == .colon else { return nil }
+        let start = count > length + 1 && self[length + 1] == .space ? length + 2 : length + 1
+        return UnsafeRawBufferPointer(rebasing: self[start...])
+    }
+
+    /// The search of the C library, which looks at many bytes at once.
+    fileprivate func firstIndex(of byte: UInt8) -> Int? {
+        guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
+        return UnsafeRawPointer(found) - baseAddress
+    }
+}

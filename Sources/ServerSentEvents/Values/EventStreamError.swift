@@ -1,0 +1,149 @@
+public import Foundation
+import RealtimeHTTP
+public import RealtimeNetworking
+public import RealtimePrimitives
+
+/// An error of an event stream.
+public struct EventStreamError: Error, Sendable {
+    /// The kind of an error. New codes may come with new versions: keep a `default` when you switch over them.
+    public struct Code: RawRepresentable, Hashable, Sendable {
+        /// The code's name, as it is printed.
+        public let rawValue: String
+
+        /// Creates a code from its name.
+        public init(rawValue: String) { self.rawValue = rawValue }
+    }
+
+    /// The kind of the error.
+    public var code: Code
+    /// What failed and why, in one line.
+    public var message: String
+    /// The server's response, if the error is about it.
+    public var response: EventStreamResponse?
+    /// The first 64 KiB of the body of ``response``, if the server refused the request. APIs often say there why.
+    public var body: [UInt8]
+    /// The id of the last event that had one, if the connection was lost. Empty if there was none.
+    public var lastEventID: String
+    /// The event that could not be decoded.
+    public var event: ServerSentEvent?
+    /// The error underneath, for example that of the operating system.
+    public var cause: (any Error)?
+
+    /// Creates an error.
+    public init(
+        _ code: Code,
+        _ message: String,
+        response: EventStreamResponse? = nil,
+        body: [UInt8] = [],
+        lastEventID: String = "",
+        event: ServerSentEvent? = nil,
+        cause: (any Error)? = nil
+    ) {
+        self.code = code
+        self.message = message.escapingControls
+        self.response = response
+        self.body = body
+        self.lastEventID = lastEventID
+        self.event = event
+        self.cause = cause
+    }
+
+    /// The HTTP status of ``response``.
+    public var status: Int? { response?.status }
+
+    /// ``body`` as text.
+    public var bodyText: String { String(decoding: body, as: UTF8.self) }
+
+    /// Why TLS failed, if that is what the error is about.
+    public var tlsFailure: TLSFailure? { cause as? TLSFailure }
+}
+
+extension EventStreamError.Code {
+    /// The request cannot be sent as it is, for example because its URL is not an `http` or `https` URL.
+    public static let invalidRequest = Self(rawValue: "invalidRequest")
+    /// The app's closure that makes the requests threw the error that is the cause.
+    public static let requestFailed = Self(rawValue: "requestFailed")
+    /// The stream has been iterated before.
+    public static let alreadyIterated = Self(rawValue: "alreadyIterated")
+
+    /// No connection could be made, or it was lost before there was a response.
+    public static let connectionFailed = Self(rawValue: "connectionFailed")
+    /// TLS failed; ``EventStreamError/tlsFailure`` says why.
+    public static let tlsFailed = Self(rawValue: "tlsFailed")
+    /// There was no connection within the time that the ``EventStreamConnector`` allows.
+    public static let connectTimedOut = Self(rawValue: "connectTimedOut")
+    /// There was no response within ``EventStreamOptions/responseTimeout``.
+    public static let responseTimedOut = Self(rawValue: "responseTimedOut")
+    /// The server redirected to where the request must not go, too often, or without saying where to.
+    public static let redirectRefused = Self(rawValue: "redirectRefused")
+    /// The server answered with a status other than 200.
+    public static let unexpectedStatus = Self(rawValue: "unexpectedStatus")
+    /// The server answered with something else than an event stream.
+    public static let invalidContentType = Self(rawValue: "invalidContentType")
+
+    /// The response ended.
+    public static let connectionLost = Self(rawValue: "connectionLost")
+    /// Nothing came for ``EventStreamOptions/idleTimeout``.
+    public static let idleTimedOut = Self(rawValue: "idleTimedOut")
+    /// An event was larger than ``EventStreamOptions/maximumEventSize``.
+    public static let eventTooLarge = Self(rawValue: "eventTooLarge")
+    /// An event's data could not be decoded; ``EventStreamError/event`` is the event.
+    public static let decodingFailed = Self(rawValue: "decodingFailed")
+}
+
+extension EventStreamError.Code: CustomStringConvertible {
+    /// The code's name.
+    public var description: String { rawValue }
+}
+
+/// Two errors are equal if everything but the cause is.
+extension EventStreamError: Hashable {
+    /// Compares everything but the cause.
+    public static func == (left: Self, right: Self) -> Bool {
+        left.code == right.code && left.message == right.message && left.response == right.response
+            && left.body == right.body && left.lastEventID == right.lastEventID && left.event == right.event
+    }
+
+    /// Hashes code and message.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(code)
+        hasher.combine(message)
+    }
+}
+
+extension EventStreamError: ExplainedError, LocalizedError, CustomStringConvertible {
+    /// Code and message in one line.
+    public var description: String { "\(code): \(message)" }
+    /// The message: what `localizedDescription` returns.
+    public var errorDescription: String? { message }
+}
+
+extension EventStreamError {
+    /// - Parameter isOpen: Whether the response had begun.
+    init(_ error: HTTPRequestError, isOpen: Bool) {
+        let tls = error.cause as? TLSFailure
+        let code: Code =
+            switch error.kind {
+            case .invalidRequest: .invalidRequest
+            case .redirectRefused: .redirectRefused
+            case _ where isOpen: .connectionLost
+            case .timedOut: .connectTimedOut
+            case .failed, .shutDown: tls == nil ? .connectionFailed : .tlsFailed
+            }
+        let place = error.url.map { " at \(HTTPRequest.printable(url: $0))" } ?? ""
+        self.init(code, "The event stream\(place) failed: \(error.message).", cause: error.cause)
+    }
+
+    /// Whether another attempt with the same request fails in the same way.
+    var isPermanent: Bool {
+        switch code {
+        case .invalidRequest, .redirectRefused, .invalidContentType, .unexpectedStatus, .eventTooLarge: true
+        case .tlsFailed:
+            switch tlsFailure?.reason {
+            case .connectionEnded?, .corrupted?, .other?, nil: false
+            default: true
+            }
+        default: false
+        }
+    }
+}

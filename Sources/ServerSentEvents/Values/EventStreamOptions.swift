@@ -1,0 +1,81 @@
+public import Logging
+public import RealtimePrimitives
+
+/// How an event stream behaves.
+public struct EventStreamOptions: Sendable {
+    /// Which requests the client repeats after the connection was lost.
+    public enum Reconnection: Hashable, Sendable {
+        /// Requests that are safe to repeat: those of the methods GET, HEAD, REPORT and QUERY that have no body.
+        case automatic
+        /// None. The sequence ends with the response, and throws if the response was cut off.
+        case never
+        /// All, if an event had an id from which the server can resume. The body is sent again.
+        case resumable
+        /// All. The body is sent again.
+        case always
+    }
+
+    /// Which requests the client repeats. Default: ``Reconnection/automatic``.
+    public var reconnection: Reconnection
+    /// How long the client waits at least before it reconnects. The server can change it by a `retry` field, up to 10 minutes.
+    /// Default: 3 seconds.
+    public var reconnectionTime: Duration
+    /// How long the client waits if that is longer than the reconnection time. Default: up to 1 second, doubled up to
+    /// 30 seconds, with full jitter, without end. The client does not ask it after errors that every attempt would have.
+    public var retryPolicy: any RetryPolicy
+    /// How long a connection that brought no event must have been open for the retry policy to start anew. Default: 10 seconds.
+    public var backOffReset: Duration
+    /// The statuses after which the client tries again as after a lost connection. `Retry-After` is a minimum then, up to a
+    /// day. An empty set is what browsers do. Default: 408, 429, 500, 502, 503 and 504.
+    public var retryableStatuses: Set<Int>
+    /// The content types that the client reads as event streams, in lower case and without parameters. Default:
+    /// `text/event-stream`.
+    public var contentTypes: Set<String>
+    /// How many redirects of one attempt the client follows. Default: 20.
+    public var maximumRedirects: Int
+    /// Whether a redirect may lead from `https` to `http`. Default: false.
+    public var allowsInsecureRedirects: Bool
+    /// The time from the start of an attempt to the status and header fields of the response. Default: 60 seconds.
+    public var responseTimeout: Duration
+    /// How long nothing may come before the client takes the connection for lost; `nil` for any time. A comment counts as
+    /// something. Default: 300 seconds.
+    public var idleTimeout: Duration?
+    /// How many bytes an event's data and the line that is being read may have together. Default: 16 MiB.
+    public var maximumEventSize: Int
+    /// How many bytes may wait for your code to take their events. If more arrive, the client stops reading from the socket.
+    /// Default: 256 KiB.
+    public var receiveBufferSize: Int
+    /// Where the client logs. It logs at debug level, and neither data nor ids. Default: nowhere.
+    public var logger: Logger
+
+    /// Creates options.
+    public init(
+        reconnection: Reconnection = .automatic,
+        reconnectionTime: Duration = .seconds(3),
+        retryPolicy: any RetryPolicy = .exponential,
+        backOffReset: Duration = .seconds(10),
+        retryableStatuses: Set<Int> = [408, 429, 500, 502, 503, 504],
+        contentTypes: Set<String> = ["text/event-stream"],
+        maximumRedirects: Int = 20,
+        allowsInsecureRedirects: Bool = false,
+        responseTimeout: Duration = .seconds(60),
+        idleTimeout: Duration? = .seconds(300),
+        maximumEventSize: Int = 16 << 20,
+        receiveBufferSize: Int = 256 << 10,
+        logger: Logger = Logger(label: "event-stream", factory: { _ in SwiftLogNoOpLogHandler() })
+    ) {
+        self.reconnection = reconnection
+        self.reconnectionTime = reconnectionTime
+        self.retryPolicy = retryPolicy
+        self.backOffReset = backOffReset
+        self.retryableStatuses = retryableStatuses
+        self.contentTypes = contentTypes
+        self.maximumRedirects = maximumRedirects
+        self.allowsInsecureRedirects = allowsInsecureRedirects
+        self.responseTimeout = responseTimeout
+        self.idleTimeout = idleTimeout
+        self.maximumEventSize = maximumEventSize
+        self.receiveBufferSize = receiveBufferSize
+        self.logger = logger
+    }
+}

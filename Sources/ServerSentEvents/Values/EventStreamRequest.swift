@@ -1,0 +1,89 @@
+public import Foundation
+import RealtimeHTTP
+public import RealtimeNetworking
+
+/// The request that an event stream comes as the response to.
+///
+/// The client adds `Accept: text/event-stream` and `Cache-Control: no-cache` unless ``headers`` has these fields, and
+/// `Last-Event-ID` if there is an id to resume from.
+public struct EventStreamRequest: Hashable, Sendable {
+    /// An `http` or `https` URL.
+    public var url: String
+    /// The HTTP method. Default: `GET`.
+    public var method: String
+    /// Additional header fields. They may be secret, so errors and logs never contain the values.
+    public var headers: [HTTPHeader]
+    /// The body, or `nil` for none. Give its `Content-Type` in ``headers``.
+    public var body: [UInt8]?
+
+    /// Creates a request.
+    ///
+    /// - Parameters:
+    ///   - url: An `http` or `https` URL. It is checked when the stream connects.
+    ///   - method: The HTTP method. Default: `GET`.
+    ///   - headers: Additional header fields. Default: none.
+    ///   - body: The body. Default: none.
+    public init(_ url: String, method: String = "GET", headers: [HTTPHeader] = [], body: [UInt8]? = nil) {
+        self.url = url
+        self.method = method
+        self.headers = headers
+        self.body = body
+    }
+
+    /// Creates a request with a JSON body and its `Content-Type`.
+    ///
+    /// - Parameters:
+    ///   - url: An `http` or `https` URL. It is checked when the stream connects.
+    ///   - method: The HTTP method. Default: `POST`.
+    ///   - headers: Additional header fields. Default: none.
+    ///   - json: The value to encode.
+    ///   - encoder: The encoder. Default: a new one.
+    /// - Throws: The error of the encoder.
+    public init(
+        _ url: String,
+        method: String = "POST",
+        headers: [HTTPHeader] = [],
+        json: some Encodable,
+        encoder: JSONEncoder = JSONEncoder()
+    ) throws {
+        self.init(url, method: method, headers: headers, body: Array(try encoder.encode(json)))
+        if !headers.contains(where: { $0.name.lowercased() == "content-type" }) {
+            self.headers.append(HTTPHeader(name: "Content-Type", value: "application/json"))
+        }
+    }
+}
+
+extension EventStreamRequest: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+    /// Method and URL without user, password and query. Header fields, bodies and queries may be secret.
+    public var description: String { "\(method) \(HTTPRequest.printable(url: url))" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+extension EventStreamRequest {
+    /// What is sent.
+    func message(lastEventID: String) throws(EventStreamError) -> HTTPRequest {
+        var fields = HTTPFields()
+        for header in headers { fields.append(header.name, header.value) }
+        fields.setIfMissing("Accept", "text/event-stream")
+        fields.setIfMissing("Cache-Control", "no-cache")
+        // HTTP cannot carry control characters. The stream starts anew rather than never.
+        if !lastEventID.isEmpty, lastEventID.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) {
+            fields.set("Last-Event-ID", lastEventID)
+        }
+        let message = HTTPRequest(
+            url: url,
+            method: method,
+            headers: fields,
+            body: body,
+            timeout: .seconds(HTTPRequest.maximumTimeout),
+            maximumResponseSize: 0
+        )
+        if let problem = message.problem {
+            throw EventStreamError(.invalidRequest, "Invalid request for an event stream: \(problem).")
+        }
+        return message
+    }
+}

@@ -1,0 +1,49 @@
+import RealtimeHTTP
+public import RealtimeNetworking
+import RealtimePrimitives
+
+/// Status and header fields of a server's response.
+public struct EventStreamResponse: Hashable, Sendable {
+    /// The HTTP status.
+    public var status: Int
+    /// The header fields, in their order.
+    public var headers: [HTTPHeader]
+    /// Where the response came from, if redirects led to another URL than that of the request.
+    public var url: String?
+
+    /// Creates a response.
+    public init(status: Int, headers: [HTTPHeader] = [], url: String? = nil) {
+        self.status = status
+        self.headers = headers
+        self.url = url
+    }
+
+    init(_ response: HTTPResponse) {
+        self.init(
+            status: response.status,
+            headers: response.headers.fields.map { HTTPHeader(name: $0.name, value: $0.value) },
+            url: response.url
+        )
+    }
+
+    /// The value of a header field, whatever the case of its name. If the field comes more than once, the values are joined
+    /// by commas.
+    public func header(_ name: String) -> String? {
+        let name = name.lowercased()
+        let values = headers.filter { $0.name.lowercased() == name }.map(\.value)
+        return values.isEmpty ? nil : values.joined(separator: ", ")
+    }
+
+    /// The type of the body in lower case, without parameters.
+    var mediaType: String? {
+        guard let value = header("Content-Type") else { return nil }
+        return value.prefix { $0 != ";" }.split { $0 == " " || $0 == "\t" }.joined(separator: " ").lowercased()
+    }
+}
+
+extension EventStreamResponse: CustomStringConvertible, CustomDebugStringConvertible {
+    /// The status and the content type. Other header fields and the URL may be secret.
+    public var description: String { "\(status) \(mediaType?.quoted ?? "without a content type")" }
+    /// The same as ``description``.
+    public var debugDescription: String { description }
+}

@@ -1,0 +1,17 @@
+/// What an event stream has counted since it was created. A value: it does not change.
+public struct EventStreamStatistics: Hashable, Sendable {
+    /// How often the client has tried to connect.
+    public var attempts = 0
+    /// How many attempts led to an open event stream.
+    public var connections = 0
+    /// How often the client has waited to reconnect, by the reason.
+    public var losses: [EventStreamError.Code: Int] = [:]
+    /// How many bytes have come in the bodies of open event streams.
+    public var bytes = 0
+    /// How many events your code has taken. The number is brought up to date each time that your code waits for an event, and when
+    /// it stops to iterate.
+    public var events = 0
+
+    /// Creates statistics of a stream that has done nothing.
+    public init() {}
+}

@@ -1,0 +1,82 @@
+import NIOConcurrencyHelpers
+import SignalRCore
+
+/// One handler of the app for a method.
+struct Handler: Sendable {
+    var id: UInt64
+    /// Whether the next call does not wait for the end of this one.
+    var isConcurrent: Bool
+    /// Decodes the arguments, calls the app, and encodes the result; `nil` for a handler without a result.
+    var call: @Sendable ([EncodedValue]) async throws -> EncodedValue?
+}
+
+/// The handlers of one connection. Names of methods are compared without regard to case, as .NET does.
+final class HandlerRegistry: Sendable {
+    private struct State {
+        var handlers: [String: [Handler]] = [:]
+        var serial: UInt64 = 0
+    }
+
+    private let state = NIOLockedValueBox(State())
+
+    func add(
+        _ method: String,
+        isConcurrent: Bool,
+        _ call: @escaping @Sendable ([EncodedValue]) async throws -> EncodedValue?
+    ) -> UInt64 {
+        state.withLockedValue { state in
+            state.serial += 1
+            let handler = Handler(id: state.serial, isConcurrent: isConcurrent, call: call)
+            state.handlers[method.lowercased(), default: []].append(handler)
+            return handler.id
+        }
+    }
+
+    /// The closures are released after the lock: they may hold what has a `deinit` of the app.
+    func remove(_ method: String, _ id: UInt64? = nil) {
+        let key = method.lowercased()
+        let removed = state.withLockedValue { state in
+            let all = state.handlers[key] ?? []
+            let rest = id.map { id in all.filter { $0.id != id } } ?? []
+            state.handlers[key] = rest.isEmpty ? nil : rest
+            return all
+        }
+        _ = removed
+    }
+
+    func handlers(of method: String) -> [Handler] {
+        state.withLockedValue { $0.handlers[method.lowercased()] ?? [] }
+    }
+}
+
+/// Decodes arguments, one after the other.
+struct ArgumentReader {
+    private let arguments: [EncodedValue]
+    private let coder: HubCoder
+    private var index = 0
+
+    init(_ arguments: [EncodedValue], count: Int, _ coder: HubCoder) throws {
+        guard arguments.count == count else {
+            throw SignalRClientError(
+                .decodingFailed,
+                "The invocation has \(arguments.count) arguments, and the handler takes \(count)."
+            )
+        }
+        self.arguments = arguments
+        self.coder = coder
+    }
+
+    mutating func next<T: Decodable>(_ type: T.Type) throws -> T {
+        guard arguments.indices.contains(index) else { throw SignalRError.incompleteMessage }
+        defer { index += 1 }
+        do {
+            return try coder.decode(type, from: arguments[index])
+        } catch {
+            throw SignalRClientError(
+                .decodingFailed,
+                "Argument \(index) is not a '\(type)': \(error)",
+                cause: error
+            )
+        }
+    }
+}

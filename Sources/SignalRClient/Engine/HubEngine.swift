@@ -1,0 +1,586 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRCore
+
+/// Carries out what the ``HubStateMachine`` decides, on one event loop.
+final class HubEngine: Sendable {
+    typealias Machine = HubStateMachine
+
+    private enum Call {
+        case invocation(CheckedContinuation<HubOutcome, any Error>, timeout: Scheduled<Void>?)
+        case stream(StreamBuffer)
+    }
+
+    private struct LoopState {
+        var machine: Machine
+        var transport: (attempt: AttemptID, transport: any HubTransport)?
+        /// The attempt to open a transport that is under way, and what has come over the transport meanwhile.
+        var opening: (attempt: AttemptID, task: Task<Void, Never>)?
+        var early: [HubTransportEvent] = []
+        var earlySize = 0
+        var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
+        var timers: [TimerID: Scheduled<Void>] = [:]
+        var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
+        var calls: [CallID: Call] = [:]
+        /// Uploads whose call was not sent yet.
+        var uploads: [CallID: Upload] = [:]
+        var uploading: [CallID: Task<Void, Never>] = [:]
+        /// Calls that ended because of their timeout.
+        var timedOut: Set<CallID> = []
+        var isStepping = false
+    }
+
+    struct Callbacks: Sendable {
+        var closed: [@Sendable ((any Error)?) async -> Void] = []
+        var reconnecting: [@Sendable ((any Error)?) async -> Void] = []
+        var reconnected: [@Sendable () async -> Void] = []
+    }
+
+    private struct Shared {
+        var state = Machine.State.stopped
+        var status = HubConnectionStatus.stopped(nil)
+        var observers: [UInt64: AsyncStream<HubConnectionStatus>.Continuation] = [:]
+        var callbacks = Callbacks()
+        var serial: UInt64 = 0
+    }
+
+    let coder: HubCoder
+    let handlers = HandlerRegistry()
+    let logger: HubLogger
+    private let opener: any HubTransportOpener
+    private let retryPolicy: (any RetryPolicy)?
+    private let wantsResumption: Bool
+    private let invocationTimeout: Duration?
+    private let receiveBufferSize: Int
+    private let logsContent: Bool
+    private let eventLoop: any EventLoop
+    private let loopState: NIOLoopBoundBox<LoopState>
+    private let shared = NIOLockedValueBox(Shared())
+    private let handlerQueue: SerialQueue
+    /// Another queue, so that a handler that waits does not hold the news about the connection back.
+    private let callbackQueue = SerialQueue(limit: .max)
+    /// Goes on while the computer is suspended.
+    private let now: @Sendable () -> Duration
+
+    struct Options: Sendable {
+        var machine: HubStateMachine.Configuration
+        var coder: HubCoder
+        var retryPolicy: (any RetryPolicy)?
+        var wantsResumption: Bool
+        var invocationTimeout: Duration?
+        var receiveBufferSize: Int
+        var logger: HubLogger
+        var logsContent: Bool
+    }
+
+    init(
+        _ options: Options,
+        opener: any HubTransportOpener,
+        on eventLoop: any EventLoop,
+        now: @escaping @Sendable () -> Duration
+    ) {
+        coder = options.coder
+        logger = options.logger
+        retryPolicy = options.retryPolicy
+        wantsResumption = options.wantsResumption
+        invocationTimeout = options.invocationTimeout
+        receiveBufferSize = options.receiveBufferSize
+        logsContent = options.logsContent
+        handlerQueue = SerialQueue(limit: options.receiveBufferSize)
+        self.opener = opener
+        self.eventLoop = eventLoop
+        self.now = now
+        loopState = .makeBoxSendingValue(LoopState(machine: Machine(options.machine)), eventLoop: eventLoop)
+    }
+
+    /// The app has released the connection.
+    func release() {
+        let id = WaiterID(nextSerial())
+        step { $0.stop(id, now: $1) }
+    }
+
+    // MARK: Reading, on any thread
+
+    var state: Machine.State { shared.withLockedValue { $0.state } }
+    var status: HubConnectionStatus { shared.withLockedValue { $0.status } }
+
+    /// The current status first, and then those that follow.
+    func statuses() -> AsyncStream<HubConnectionStatus> {
+        // Whoever does not read for so long misses the oldest.
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: HubConnectionStatus.self,
+            bufferingPolicy: .bufferingNewest(256)
+        )
+        let id = shared.withLockedValue { shared in
+            shared.serial += 1
+            continuation.yield(shared.status)
+            shared.observers[shared.serial] = continuation
+            return shared.serial
+        }
+        continuation.onTermination = { [shared] _ in
+            let removed = shared.withLockedValue { $0.observers.removeValue(forKey: id) }
+            _ = removed
+        }
+        return stream
+    }
+
+    func addCallback(_ change: (inout Callbacks) -> Void) { shared.withLockedValue { change(&$0.callbacks) } }
+
+    func waitingCallCount() async throws -> Int {
+        try await eventLoop.submit { [self] in
+            let state = loopState.value
+            return state.waiters.count + state.calls.count + state.uploads.count + state.uploading.count
+        }.get()
+    }
+
+    private func nextSerial() -> UInt64 {
+        shared.withLockedValue { shared in
+            shared.serial += 1
+            return shared.serial
+        }
+    }
+
+    // MARK: Calls of the app, on any thread
+
+    func start() async throws {
+        let id = WaiterID(nextSerial())
+        try await withTaskCancellationHandler {
+            try await wait(id) {
+                $0.start(id, now: $1)
+            } onCancelled: { [self] in
+                cancelStart(id)
+            }
+        } onCancel: {
+            cancelStart(id)
+        }
+    }
+
+    private func cancelStart(_ id: WaiterID) { step { $0.cancelStart(id, now: $1) } }
+
+    func stop() async {
+        let id = WaiterID(nextSerial())
+        // A stop does not fail.
+        try? await wait(id) { $0.stop(id, now: $1) }
+    }
+
+    func send(_ method: String, _ arguments: CallArguments) async throws {
+        let id = WaiterID(nextSerial())
+        let (invocation, uploads) = prepare(method, arguments)
+        do {
+            try await wait(id, uploads: uploads) { $0.send(id, invocation, now: $1) }
+        } catch {
+            forget(uploads)
+            throw error
+        }
+    }
+
+    func invoke(_ method: String, _ arguments: CallArguments) async throws -> HubOutcome {
+        let id = CallID(nextSerial())
+        let (invocation, uploads) = prepare(method, arguments)
+        do {
+            return try await withTaskCancellationHandler {
+                try await withCheckedThrowingContinuation { continuation in
+                    onLoop { [self] in
+                        let timeout = invocationTimeout.map { time in
+                            eventLoop.scheduleTask(in: TimeAmount(clamping: time)) { [self] in timeOut(id) }
+                        }
+                        loopState.value.uploads.merge(uploads) { $1 }
+                        loopState.value.calls[id] = .invocation(continuation, timeout: timeout)
+                        step { $0.invoke(id, invocation, now: $1) }
+                    }
+                    // A cancellation before that found nothing to cancel.
+                    if Task.isCancelled { cancelCall(id) }
+                }
+            } onCancel: {
+                cancelCall(id)
+            }
+        } catch {
+            forget(uploads)
+            throw error
+        }
+    }
+
+    func stream(_ method: String, _ arguments: CallArguments) async throws -> StreamLease {
+        if Task.isCancelled { throw CancellationError() }
+        guard state == .connected else {
+            throw SignalRError.invalidOperation(
+                "stream(method:arguments:) is not possible: the connection is not in the 'Connected' state."
+            )
+        }
+        let id = CallID(nextSerial())
+        let (invocation, uploads) = prepare(method, arguments)
+        let buffer = StreamBuffer(limit: receiveBufferSize)
+        onLoop { [self] in
+            loopState.value.uploads.merge(uploads) { $1 }
+            loopState.value.calls[id] = .stream(buffer)
+            step { $0.stream(id, invocation, now: $1) }
+        }
+        return StreamLease(buffer, coder) { [weak self] in self?.cancelCall(id) }
+    }
+
+    private func cancelCall(_ id: CallID) { step { $0.cancelCall(id, now: $1) } }
+
+    private func timeOut(_ id: CallID) {
+        guard loopState.value.calls[id] != nil else { return }
+        loopState.value.timedOut.insert(id)
+        cancelCall(id)
+    }
+
+    private func prepare(_ method: String, _ arguments: CallArguments) -> (HubInvocation, [CallID: Upload]) {
+        let uploads = arguments.uploads.map { (CallID(nextSerial()), $0) }
+        let invocation = HubInvocation(
+            target: method,
+            arguments: arguments.encoded,
+            streamIDs: uploads.map { "\($0.0)" }
+        )
+        return (invocation, Dictionary(uniqueKeysWithValues: uploads))
+    }
+
+    /// The call failed: what was to be uploaded with it is not.
+    private func forget(_ uploads: [CallID: Upload]) {
+        if uploads.isEmpty { return }
+        onLoop { [self] in for id in uploads.keys { loopState.value.uploads[id] = nil } }
+    }
+
+    private func wait(
+        _ id: WaiterID,
+        uploads: [CallID: Upload] = [:],
+        _ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action],
+        onCancelled: (() -> Void)? = nil
+    ) async throws {
+        try await withCheckedThrowingContinuation { continuation in
+            onLoop { [self] in
+                loopState.value.uploads.merge(uploads) { $1 }
+                loopState.value.waiters[id] = continuation
+                step(input)
+            }
+            if Task.isCancelled { onCancelled?() }
+        }
+    }
+
+    // MARK: The event loop
+
+    private func onLoop(_ body: @escaping @Sendable () -> Void) {
+        if eventLoop.inEventLoop { body() } else { eventLoop.execute(body) }
+    }
+
+    /// Makes an input and carries out the actions: in place on the event loop, so that an event is dealt with before the next
+    /// one, unless the input comes from an action that is being carried out.
+    private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
+        guard eventLoop.inEventLoop, !loopState.value.isStepping else {
+            return eventLoop.execute { [self] in step(input) }
+        }
+        loopState.value.isStepping = true
+        let now = now()
+        let actions = input(&loopState.value.machine, now)
+        let state = loopState.value.machine.state
+        // Whoever is told of a change sees it in the state.
+        shared.withLockedValue { $0.state = state }
+        for action in actions { run(action, now: now) }
+        loopState.value.isStepping = false
+    }
+
+    private func run(_ action: Machine.Action, now: Duration) {
+        switch action {
+        case .open(let attempt): open(attempt)
+        case .reopen(let attempt): reopen(attempt)
+        case .write(let attempt, let bytes, let receipt): write(bytes, receipt, attempt)
+        case .close(let attempt): if let transport = transport(attempt) { transport.close() }
+        case .abort(let attempt): abort(attempt)
+        case .schedule(let timer, let delay):
+            loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
+                loopState.value.timers[timer] = nil
+                step { $0.timerFired(timer, now: $1) }
+            }
+        case .cancel(let timer): loopState.value.timers.removeValue(forKey: timer)?.cancel()
+        case .askRetryPolicy(let question, let retryCount, let elapsed, let reason):
+            let context = RetryContext(
+                retryCount: retryCount,
+                elapsed: elapsed / .seconds(1),
+                retryReason: reason?.error
+            )
+            let delay = retryPolicy?.nextRetryInterval(retryContext: context).map(Duration.init(clampingSeconds:))
+            step { $0.retryDecided(question, delay: delay, now: $1) }
+        case .finishStart(let id, let failure), .finishSend(let id, let failure): finish(id, failure?.error)
+        case .finishStop(let id): finish(id, nil)
+        case .finishCall(let id, let result): finish(id, result)
+        case .deliverItem(let id, let item): deliver(item, to: id)
+        case .beginUploads(let ids): for id in ids { beginUpload(id) }
+        case .cancelUpload(let id): loopState.value.uploading.removeValue(forKey: id)?.cancel()
+        case .deliver(let invocation, let session): deliver(invocation, session)
+        case .announceReconnecting(let failure):
+            logger.log(.warning, "Reconnecting: \(failure.map { "\($0.error)" } ?? "the server closed the connection")")
+            for callback in shared.withLockedValue({ $0.callbacks.reconnecting }) {
+                _ = callbackQueue.add { await callback(failure?.error) }
+            }
+        case .announceReconnected:
+            for callback in shared.withLockedValue({ $0.callbacks.reconnected }) {
+                _ = callbackQueue.add { await callback() }
+            }
+        case .announceClosed(let failure):
+            for callback in shared.withLockedValue({ $0.callbacks.closed }) {
+                _ = callbackQueue.add { await callback(failure?.error) }
+            }
+        case .publish(let status): publish(HubConnectionStatus(status, now: now))
+        case .ignored(let reason): logger.log(.debug, "Ignored \(reason)")
+        }
+    }
+
+    private func publish(_ status: HubConnectionStatus) {
+        logger.log(.information, "State: \(status)")
+        let observers = shared.withLockedValue { shared in
+            shared.status = status
+            return Array(shared.observers.values)
+        }
+        for observer in observers { observer.yield(status) }
+    }
+
+    // MARK: Transports
+
+    private func open(_ attempt: AttemptID) {
+        loopState.value.reopen = nil
+        let task = Task { [self] in
+            do {
+                let transport = try await opener.open(
+                    wantsResumption: wantsResumption,
+                    on: eventLoop,
+                    receive: receiver(attempt)
+                )
+                opened(attempt, transport)
+            } catch {
+                failed(attempt, HubFailure(error))
+            }
+        }
+        loopState.value.opening = (attempt, task)
+    }
+
+    private func reopen(_ attempt: AttemptID) {
+        let reopen = loopState.value.reopen
+        let task = Task { [self] in
+            do {
+                guard let reopen else { throw SignalRError.cannotSentUntilTransportConnected }
+                let info = TransportInfo(connectionID: nil, transport: .webSockets, canBeResumed: true)
+                let transport = try await reopen(receiver(attempt))
+                opened(attempt, OpenedTransport(transport, info, reopen: reopen))
+            } catch {
+                failed(attempt, HubFailure(error))
+            }
+        }
+        loopState.value.opening = (attempt, task)
+    }
+
+    private func opened(_ attempt: AttemptID, _ opened: OpenedTransport) {
+        eventLoop.execute { [self] in
+            guard loopState.value.opening?.attempt == attempt else { return opened.transport.abort() }
+            loopState.value.opening = nil
+            loopState.value.transport = (attempt, opened.transport)
+            loopState.value.reopen = opened.reopen
+            step { $0.opened(attempt, opened.info, now: $1) }
+            let early = loopState.value.early
+            (loopState.value.early, loopState.value.earlySize) = ([], 0)
+            for event in early { received(event, attempt) }
+        }
+    }
+
+    private func failed(_ attempt: AttemptID, _ failure: HubFailure) {
+        eventLoop.execute { [self] in
+            guard loopState.value.opening?.attempt == attempt else { return }
+            forgetOpening()
+            step { $0.failed(attempt, failure, now: $1) }
+        }
+    }
+
+    private func receiver(_ attempt: AttemptID) -> OpenedTransport.Receiver {
+        { [weak self] event in self?.received(event, attempt) }
+    }
+
+    /// Called on the event loop.
+    private func received(_ event: HubTransportEvent, _ attempt: AttemptID) {
+        guard transport(attempt) != nil else {
+            // The transport is open, and the news of that is still on its way.
+            if loopState.value.opening?.attempt == attempt { receivedEarly(event, attempt) }
+            return
+        }
+        switch event {
+        case .bytes(let bytes):
+            logContent("Received", bytes)
+            step { $0.received(attempt, bytes, now: $1) }
+        case .closed(let failure):
+            loopState.value.transport = nil
+            step { $0.closed(attempt, failure, now: $1) }
+        }
+    }
+
+    private func receivedEarly(_ event: HubTransportEvent, _ attempt: AttemptID) {
+        loopState.value.early.append(event)
+        if case .bytes(let bytes) = event { loopState.value.earlySize += bytes.count }
+        if loopState.value.earlySize <= receiveBufferSize { return }
+        let message = "The server sent more than \(receiveBufferSize) bytes at once."
+        loopState.value.opening?.task.cancel()
+        failed(attempt, .client(SignalRClientError(.receiveBufferFull, message)))
+    }
+
+    private func transport(_ attempt: AttemptID) -> (any HubTransport)? {
+        guard let transport = loopState.value.transport, transport.attempt == attempt else { return nil }
+        return transport.transport
+    }
+
+    private func abort(_ attempt: AttemptID) {
+        if loopState.value.opening?.attempt == attempt {
+            loopState.value.opening?.task.cancel()
+            forgetOpening()
+        }
+        if let transport = transport(attempt) {
+            loopState.value.transport = nil
+            transport.abort()
+        }
+    }
+
+    private func forgetOpening() {
+        loopState.value.opening = nil
+        (loopState.value.early, loopState.value.earlySize) = ([], 0)
+    }
+
+    private func logContent(_ verb: String, _ bytes: [UInt8]) {
+        if logsContent { logger.log(.debug, "\(verb) \(String(decoding: bytes, as: UTF8.self))") }
+    }
+
+    private func write(_ bytes: [UInt8], _ receipt: WaiterID?, _ attempt: AttemptID) {
+        guard let transport = transport(attempt) else {
+            if let receipt { finish(receipt, SignalRError.cannotSentUntilTransportConnected) }
+            return
+        }
+        logContent("Sent", bytes)
+        guard let receipt else { return transport.send(bytes, promise: nil) }
+        let promise = eventLoop.makePromise(of: Void.self)
+        promise.futureResult.whenComplete { [self] result in
+            switch result {
+            case .success: finish(receipt, nil)
+            case .failure(let error): finish(receipt, HubFailure(error).error)
+            }
+        }
+        transport.send(bytes, promise: promise)
+    }
+
+    // MARK: Ends of calls
+
+    private func finish(_ id: WaiterID, _ error: (any Error)?) {
+        guard let continuation = loopState.value.waiters.removeValue(forKey: id) else { return }
+        if let error { continuation.resume(throwing: error) } else { continuation.resume() }
+    }
+
+    private func finish(_ id: CallID, _ result: Result<HubOutcome, HubFailure>) {
+        let hasTimedOut = loopState.value.timedOut.remove(id) != nil
+        switch loopState.value.calls.removeValue(forKey: id) {
+        case .invocation(let continuation, let timeout):
+            timeout?.cancel()
+            if hasTimedOut, let invocationTimeout {
+                let message = "The server did not answer within \(invocationTimeout)."
+                continuation.resume(throwing: SignalRClientError(.callTimedOut, message))
+            } else {
+                continuation.resume(with: result.mapError { $0.error })
+            }
+        case .stream(let buffer):
+            // Who has cancelled the stream knows that it ends.
+            if case .failure(.cancelled) = result { return buffer.finish(.success(())) }
+            buffer.finish(result.map { _ in }.mapError { $0.error })
+        case nil: break
+        }
+    }
+
+    private func deliver(_ item: EncodedValue, to id: CallID) {
+        guard case .stream(let buffer) = loopState.value.calls[id], !buffer.append(item) else { return }
+        let message = "More than \(receiveBufferSize) bytes of items wait. Take them faster."
+        buffer.finish(.failure(SignalRClientError(.receiveBufferFull, message)))
+        cancelCall(id)
+    }
+
+    // MARK: Uploads
+
+    private func beginUpload(_ id: CallID) {
+        guard let upload = loopState.value.uploads.removeValue(forKey: id) else { return }
+        loopState.value.uploading[id] = Task { [self] in
+            var text: String?
+            do {
+                try await upload.run { [self] item in
+                    let receipt = WaiterID(nextSerial())
+                    try Task.checkCancellation()
+                    try await wait(receipt) { $0.upload(id, item: item, receipt: receipt, now: $1) }
+                }
+            } catch {
+                text = "\(error)"
+            }
+            let error = text
+            onLoop { [self] in
+                loopState.value.uploading[id] = nil
+                step { $0.endUpload(id, error: error, now: $1) }
+            }
+        }
+    }
+
+    // MARK: Calls of the server
+
+    private func deliver(_ invocation: HubInvocation, _ session: SessionID) {
+        let size = invocation.arguments.reduce(256) { $0 + $1.count }
+        let isAdded = handlerQueue.add(size: size) { [weak self] in await self?.handle(invocation, session) }
+        if isAdded { return }
+        let message = "More than \(receiveBufferSize) bytes of messages wait for handlers."
+        step { $0.overflowed(session, message, now: $1) }
+    }
+
+    private func handle(_ invocation: HubInvocation, _ session: SessionID) async {
+        let handlers = handlers.handlers(of: invocation.target)
+        if handlers.isEmpty {
+            logger.log(.warning, "No handler for the method '\(invocation.target)'")
+        }
+        if handlers.contains(where: \.isConcurrent) {
+            Task { [self] in await call(handlers, invocation, session) }
+        } else {
+            await call(handlers, invocation, session)
+        }
+    }
+
+    private func call(_ handlers: [Handler], _ invocation: HubInvocation, _ session: SessionID) async {
+        var results: [EncodedValue] = []
+        var failure: String?
+        for handler in handlers {
+            do {
+                if let result = try await handler.call(invocation.arguments) { results.append(result) }
+            } catch {
+                logger.log(.error, "A handler of the method '\(invocation.target)' failed: \(error)")
+                failure = failure ?? HubError.message(for: error)
+            }
+        }
+        guard let id = invocation.id else { return }
+        let outcome: HubOutcome
+        if let failure {
+            outcome = .error(failure)
+        } else if results.count > 1 {
+            outcome = .error("Client provided multiple results.")
+        } else {
+            outcome = results.first.map { .value($0) } ?? .error("Client didn't provide a result.")
+        }
+        step { $0.answer(outcome, to: id, of: session, now: $1) }
+    }
+}
+
+extension HubConnectionStatus {
+    fileprivate init(_ status: HubStatus, now: Duration) {
+        switch status {
+        case .stopped(let failure): self = .stopped(failure?.error)
+        case .connecting: self = .connecting
+        case .connected(let info): self = .connected(connectionID: info.connectionID, transport: info.transport)
+        case .reconnecting(let attempt, let time, let reason):
+            self = .reconnecting(attempt: attempt, at: Date() + (time - now) / .seconds(1), reason: reason?.error)
+        case .resuming(let info): self = .resuming(connectionID: info.connectionID, transport: info.transport)
+        case .resumed(let info): self = .resumed(connectionID: info.connectionID, transport: info.transport)
+        }
+    }
+}
+
+extension Duration {
+    /// Clocks trap where a time is so long that its end has no number. What is no number is no wait.
+    init(clampingSeconds seconds: TimeInterval) {
+        self = .seconds(seconds > 0 ? min(seconds, 1e9) : 0)
+    }
+}

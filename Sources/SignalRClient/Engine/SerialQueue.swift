@@ -1,0 +1,49 @@
+import NIOConcurrencyHelpers
+
+/// Runs jobs of the app one after the other, in a task that lives as long as there are any.
+///
+/// What arrives from the server never waits for them, so a job may call the server and wait for its answer.
+package final class SerialQueue: Sendable {
+    package typealias Job = @Sendable () async -> Void
+
+    private struct State {
+        var jobs: [(size: Int, run: Job)] = []
+        var size = 0
+        var isRunning = false
+    }
+
+    private let limit: Int
+    private let state = NIOLockedValueBox(State())
+
+    /// - Parameter limit: The most that may wait, in the unit of the sizes.
+    package init(limit: Int) { self.limit = limit }
+
+    /// Returns whether there was room for the job.
+    package func add(size: Int = 1, _ job: @escaping Job) -> Bool {
+        let (isAdded, mustStart) = state.withLockedValue { state in
+            guard state.size + size <= limit || state.jobs.isEmpty else { return (false, false) }
+            state.jobs.append((size, job))
+            state.size += size
+            defer { state.isRunning = true }
+            return (true, !state.isRunning)
+        }
+        if mustStart { Task { await run() } }
+        return isAdded
+    }
+
+    private func run() async {
+        while let jobs = take() {
+            for job in jobs { await job.run() }
+            state.withLockedValue { state in state.size -= jobs.reduce(0) { $0 + $1.size } }
+        }
+    }
+
+    /// All that waits at once, so that a burst of messages takes the lock once.
+    private func take() -> [(size: Int, run: Job)]? {
+        state.withLockedValue { state in
+            defer { state.jobs = [] }
+            if state.jobs.isEmpty { state.isRunning = false }
+            return state.jobs.isEmpty ? nil : state.jobs
+        }
+    }
+}

@@ -1,0 +1,6 @@
+// Programs for Microsoft's client use `TimeInterval`, `Data` and `Date` with no other import.
+@_exported public import Foundation
+@_exported public import SignalRCore
+
+@_exported public import enum RealtimeNetworking.HTTPProxy
+@_exported public import struct RealtimeNetworking.TLSOptions

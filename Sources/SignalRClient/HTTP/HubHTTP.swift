@@ -1,0 +1,130 @@
+import NIOConcurrencyHelpers
+import SignalRCore
+
+/// The requests of one attempt to connect, and of the transport that it leads to: with the app's headers, the token, and the
+/// cookies that the server has set.
+final class HubHTTP: Sendable {
+    private struct State {
+        var token: String?
+        var cookies: [String: [String: String]] = [:]
+        /// Whether the token is from a redirect: the app's must not go there.
+        var isRedirected = false
+    }
+
+    private let options: HttpConnectionOptions
+    private let client: any HttpClient
+    private let state = NIOLockedValueBox(State())
+
+    init(_ options: HttpConnectionOptions, _ client: any HttpClient) {
+        self.options = options
+        self.client = client
+    }
+
+    // MARK: The token
+
+    /// Asks the app for a token.
+    func renewToken() async throws {
+        let isRedirected = state.withLockedValue { $0.isRedirected }
+        guard !isRedirected, let factory = options.accessTokenFactory else { return }
+        let token = try await factory()
+        state.withLockedValue { $0.token = token?.isEmpty == true ? nil : token }
+    }
+
+    /// From now on, requests go elsewhere, with the token of that place.
+    func redirected(token: String?) {
+        state.withLockedValue { state in
+            state.token = token
+            state.isRedirected = true
+        }
+    }
+
+    /// The header fields of a request.
+    func headers(for url: String) -> [String: String] {
+        let (token, cookies) = state.withLockedValue { ($0.token, $0.cookies[Self.origin(url)] ?? [:]) }
+        var headers = ["User-Agent": "pusher-client-swift SignalRClient", "X-Requested-With": "XMLHttpRequest"]
+        if let token { headers["Authorization"] = "Bearer \(token)" }
+        if !cookies.isEmpty {
+            headers["Cookie"] = cookies.sorted { $0.key < $1.key }.map { "\($0)=\($1)" }.joined(separator: "; ")
+        }
+        for (name, value) in options.headers ?? [:] {
+            // The app's field replaces ours, however it is written.
+            for own in headers.keys where own.lowercased() == name.lowercased() { headers[own] = nil }
+            headers[name] = value
+        }
+        return headers
+    }
+
+    /// The URL with the token, if the options say so.
+    func url(_ url: String) -> String {
+        guard options.sendsAccessTokenInQuery, let token = state.withLockedValue({ $0.token }) else { return url }
+        return ConnectionURL.adding("access_token", token, to: url)
+    }
+
+    // MARK: Requests
+
+    /// Sends a request. If the server answers with 401, the app is asked for another token, and the request is repeated once.
+    func send(
+        _ method: HttpMethod,
+        _ url: String,
+        body: (bytes: [UInt8], isBinary: Bool)? = nil,
+        timeout: TimeInterval? = nil
+    ) async throws -> (status: Int, body: [UInt8]) {
+        let response = try await sendOnce(method, url, body: body, timeout: timeout)
+        guard response.status == 401, options.accessTokenFactory != nil, !state.withLockedValue({ $0.isRedirected })
+        else { return response }
+        try await renewToken()
+        return try await sendOnce(method, url, body: body, timeout: timeout)
+    }
+
+    private func sendOnce(
+        _ method: HttpMethod,
+        _ url: String,
+        body: (bytes: [UInt8], isBinary: Bool)?,
+        timeout: TimeInterval?
+    ) async throws -> (status: Int, body: [UInt8]) {
+        var headers = headers(for: url)
+        if let body {
+            headers["Content-Type"] = body.isBinary ? "application/octet-stream" : "text/plain;charset=UTF-8"
+        }
+        let request = HttpRequest(
+            method: method,
+            url: self.url(url),
+            content: body.map { body in
+                body.isBinary ? .data(Data(body.bytes)) : .string(String(decoding: body.bytes, as: UTF8.self))
+            },
+            responseType: .binary,
+            headers: headers,
+            timeout: timeout ?? options.timeout
+        )
+        let (content, response) = try await client.send(request: request)
+        keep(response.cookies, of: url)
+        return (response.statusCode, content.bytes)
+    }
+
+    // MARK: Cookies
+
+    private func keep(_ cookies: [String], of url: String) {
+        if cookies.isEmpty { return }
+        let pairs = cookies.prefix(50).compactMap { cookie -> (String, String)? in
+            let pair = cookie.prefix { $0 != ";" }.split(separator: "=", maxSplits: 1).map {
+                $0.trimmingCharacters(in: .whitespaces)
+            }
+            guard pair.count == 2, pair[0].utf8.count + pair[1].utf8.count <= 4096 else { return nil }
+            return (pair[0], pair[1])
+        }
+        state.withLockedValue { state in
+            for (name, value) in pairs {
+                let origin = Self.origin(url)
+                // A server must not fill the memory with them.
+                guard state.cookies[origin, default: [:]].count < 50 else { continue }
+                state.cookies[origin, default: [:]][name] = value
+            }
+        }
+    }
+
+    private static func origin(_ url: String) -> String {
+        guard let parts = URLComponents(string: url) else { return "" }
+        let scheme = parts.scheme?.lowercased() ?? ""
+        return "\(scheme.hasSuffix("s"))://\(parts.host?.lowercased() ?? ""):\(parts.port ?? 0)"
+    }
+}

@@ -1,0 +1,47 @@
+import RealtimeHTTP
+import RealtimeNetworking
+
+/// The client for requests that options name no other for.
+final class PooledHttpClient: HttpClient {
+    /// It also streams responses, which an ``HttpClient`` cannot.
+    let requester: AsyncHTTPRequester
+    private let maximumResponseSize: Int
+
+    init(_ options: HttpConnectionOptions) {
+        requester = AsyncHTTPRequester(tls: options.tls, proxies: ProxyRules(options.proxy))
+        maximumResponseSize = options.maximumMessageSize
+    }
+
+    func send(request: HttpRequest) async throws -> (StringOrData, HttpResponse) {
+        let response: HTTPResponse
+        do {
+            response = try await requester.response(
+                to: HTTPRequest(
+                    url: request.url,
+                    method: request.method.rawValue,
+                    headers: HTTPFields(request.headers),
+                    body: request.content?.bytes ?? (request.method == .POST ? [] : nil),
+                    timeout: Duration(clampingSeconds: request.timeout),
+                    maximumResponseSize: maximumResponseSize
+                )
+            )
+        } catch let error as HTTPRequestError {
+            if error.kind == .timedOut { throw SignalRError.httpTimeoutError }
+            throw SignalRClientError(.connectionFailed, "The request failed: \(error.message).", cause: error)
+        }
+        guard !response.isCut else {
+            throw SignalRClientError(
+                .connectionFailed,
+                "the response is larger than \(maximumResponseSize) bytes",
+                httpStatus: response.status
+            )
+        }
+        let body: StringOrData =
+            switch request.responseType {
+            case .text: .string(String(decoding: response.body, as: UTF8.self))
+            case .binary: .data(Data(response.body))
+            }
+        let cookies = response.headers.fields.filter { $0.name.lowercased() == "set-cookie" }.map(\.value)
+        return (body, HttpResponse(statusCode: response.status, cookies: cookies))
+    }
+}

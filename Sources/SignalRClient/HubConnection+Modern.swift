@@ -1,0 +1,162 @@
+import NIOConcurrencyHelpers
+import SignalRCore
+
+/// A method of the server, with the types of its arguments and of its result.
+///
+/// ```swift
+/// extension HubMethod where Arguments == (Int, Int), Result == Int {
+///     static var add: Self { Self("Add") }
+/// }
+/// let sum = try await connection.invoke(.add, 40, 2)
+/// ```
+public struct HubMethod<Arguments, Result: Decodable & Sendable>: Sendable {
+    /// The name of the method.
+    public let name: String
+
+    /// Creates a method from its name.
+    public init(_ name: String) { self.name = name }
+}
+
+extension HubConnection {
+    // MARK: Reading
+
+    /// The id that other clients may know; `nil` while there is no connection, and without a negotiation.
+    public nonisolated var connectionId: String? {
+        switch engine.status {
+        case .connected(let id, _), .resuming(let id, _), .resumed(let id, _): id
+        case .stopped, .connecting, .reconnecting: nil
+        }
+    }
+
+    /// The transport in use; `nil` while there is no connection.
+    public nonisolated var transport: HttpTransportType? {
+        switch engine.status {
+        case .connected(_, let transport), .resuming(_, let transport), .resumed(_, let transport): transport
+        case .stopped, .connecting, .reconnecting: nil
+        }
+    }
+
+    /// Where the connection stands, with reasons.
+    public nonisolated var status: HubConnectionStatus { engine.status }
+
+    /// The current status first, and then those that follow, for any number of readers. A reader that is more than 256 behind
+    /// misses the oldest.
+    public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.statuses() }
+
+    // MARK: Scoped use
+
+    /// Connects, and returns when the connection has ended without an error. If the task is cancelled, it disconnects.
+    ///
+    /// - Throws: The error that ended the connection, or with which ``start()`` failed; `CancellationError` if the task was
+    ///   cancelled.
+    public nonisolated func run() async throws {
+        let states = engine.statuses()
+        try await start()
+        var hasConnected = false
+        for await status in states {
+            switch status {
+            case .connected: hasConnected = true
+            case .stopped(let error) where hasConnected:
+                if let error { throw error }
+                return
+            case .stopped, .connecting, .reconnecting, .resuming, .resumed: continue
+            }
+        }
+        await stop()
+        throw CancellationError()
+    }
+
+    /// Connects, runs the body, and disconnects, whether it returns or throws.
+    public nonisolated func withConnection<T>(_ body: () async throws -> sending T) async throws -> sending T {
+        try await start()
+        do {
+            let result = try await body()
+            await stop()
+            return result
+        } catch {
+            await stop()
+            throw error
+        }
+    }
+
+    /// Returns when there is a connection, at once if there is one.
+    ///
+    /// - Throws: ``SignalRError/invalidOperation(_:)`` if the connection is stopped, also while the call waits;
+    ///   `CancellationError` if the task is cancelled.
+    public nonisolated func waitUntilConnected() async throws {
+        for await status in engine.statuses() {
+            switch status {
+            case .connected, .resumed: return
+            case .stopped:
+                throw SignalRError.invalidOperation("The connection is stopped, so nothing can be waited for.")
+            case .connecting, .reconnecting, .resuming: continue
+            }
+        }
+        throw CancellationError()
+    }
+
+    // MARK: Typed calls
+
+    /// Calls a method of the server, and returns its result. See `invoke(method:arguments:)`.
+    public nonisolated func invoke<each A: Encodable & Sendable, Result: Decodable & Sendable>(
+        _ method: String,
+        _ arguments: repeat each A,
+        returning type: Result.Type
+    ) async throws -> Result {
+        let outcome = try await engine.invoke(method, encode(repeat each arguments))
+        return try engine.coder.decode(type, from: outcome)
+    }
+
+    /// Calls a method of the server, and returns its result. See `invoke(method:arguments:)`.
+    public nonisolated func invoke<each A: Encodable & Sendable, Result: Decodable & Sendable>(
+        _ method: HubMethod<(repeat each A), Result>,
+        _ arguments: repeat each A
+    ) async throws -> Result {
+        let outcome = try await engine.invoke(method.name, encode(repeat each arguments))
+        return try engine.coder.decode(Result.self, from: outcome)
+    }
+
+    /// Calls a method of the server that answers with a stream. See ``stream(method:arguments:)``.
+    public nonisolated func stream<each A: Encodable & Sendable, Element: Decodable & Sendable>(
+        _ method: String,
+        _ arguments: repeat each A,
+        of type: Element.Type
+    ) async throws -> HubStream<Element> {
+        HubStream(lease: try await engine.stream(method, encode(repeat each arguments)))
+    }
+
+    private nonisolated func encode<each A: Encodable>(_ arguments: repeat each A) throws -> CallArguments {
+        var encoded = CallArguments()
+        var index = 0
+        for argument in repeat each arguments {
+            try encoded.add(argument, index: index, engine.coder)
+            index += 1
+        }
+        return encoded
+    }
+
+    /// The calls of a method by the server, as a sequence of their arguments. The handler is registered when the method
+    /// returns, and removed when nobody has the sequence any more.
+    ///
+    /// - Parameters:
+    ///   - method: The name of the method.
+    ///   - type: The types of the arguments, as a tuple.
+    ///   - limit: How many calls may wait for a reader. Beyond it, the oldest are dropped. Default: 4,096.
+    public nonisolated func messages<each T: Decodable & Sendable>(
+        of method: String,
+        as type: (repeat each T).Type,
+        limit: Int = 4_096
+    ) -> AsyncStream<(repeat each T)> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: (repeat each T).self,
+            bufferingPolicy: .bufferingNewest(limit)
+        )
+        let coder = engine.coder
+        let id = engine.handlers.add(method, isConcurrent: false) { arguments in
+            continuation.yield(try Self.decode(arguments, coder, as: type))
+            return nil
+        }
+        continuation.onTermination = { [handlers = engine.handlers] _ in handlers.remove(method, id) }
+        return stream
+    }
+}

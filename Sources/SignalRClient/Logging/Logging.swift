@@ -1,0 +1,75 @@
+public import Logging
+
+/// How important a line of the log is.
+public enum LogLevel: Int, Sendable {
+    /// For whoever looks for a fault.
+    case debug
+    /// What happens to the connection.
+    case information
+    /// What a person should know about.
+    case warning
+    /// What failed.
+    case error
+}
+
+/// Gets the lines of the log. It is called on the client's threads, so it must not block.
+public protocol LogHandler: Sendable {
+    /// Writes a line.
+    func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt)
+}
+
+/// The text of a line of the log.
+public struct LogMessage: ExpressibleByStringInterpolation, CustomStringConvertible, Sendable {
+    private let text: String
+
+    /// Creates a message.
+    public init(stringLiteral value: String) { text = value }
+
+    /// The text.
+    public var description: String { text }
+}
+
+/// Writes lines to the standard output, as a command-line tool wants them.
+struct PrintingLogHandler: LogHandler {
+    func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
+        print("\(Date().ISO8601Format()) \(logLevel) SignalR: \(message)")
+    }
+}
+
+/// Passes lines on to a logger of swift-log.
+public struct SwiftLogHandler: LogHandler {
+    private let logger: Logger
+
+    /// Creates a handler.
+    public init(_ logger: Logger) { self.logger = logger }
+
+    /// Writes a line. Information becomes swift-log's `debug`: libraries write nothing above it in normal operation.
+    public func log(logLevel: LogLevel, message: LogMessage, file: String, function: String, line: UInt) {
+        let level: Logger.Level =
+            switch logLevel {
+            case .debug: .trace
+            case .information: .debug
+            case .warning: .warning
+            case .error: .error
+            }
+        logger.log(level: level, "\(message)", file: file, function: function, line: line)
+    }
+}
+
+/// The log of one connection.
+struct HubLogger: Sendable {
+    /// `nil` for silence.
+    var level: LogLevel?
+    var handler: any LogHandler = PrintingLogHandler()
+
+    func log(
+        _ level: LogLevel,
+        _ message: @autoclosure () -> LogMessage,
+        file: String = #fileID,
+        function: String = #function,
+        line: UInt = #line
+    ) {
+        guard let lowest = self.level, level.rawValue >= lowest.rawValue else { return }
+        handler.log(logLevel: level, message: message(), file: file, function: function, line: line)
+    }
+}

@@ -1,0 +1,96 @@
+import SignalRCore
+
+/// The items that a method of the server sends.
+public protocol StreamResult<Element> {
+    /// The type of the items.
+    associatedtype Element
+
+    /// The items, in order. The sequence throws if the method fails, or if the connection is lost.
+    var stream: AsyncThrowingStream<Element, any Error> { get }
+
+    /// Tells the server that no more items are wanted, and ends ``stream``.
+    func cancel() async
+}
+
+/// The items that a method of the server sends, in order.
+///
+/// Iterate it once. The sequence throws if the method fails, if an item is not of the type, or if the connection is lost. When
+/// the iteration stops early, because of a `break`, an error or a cancelled task, the client tells the server so.
+///
+/// Items that you do not take wait in memory, up to ``HttpConnectionOptions/receiveBufferSize``.
+public struct HubStream<Element: Decodable & Sendable>: AsyncSequence, Sendable {
+    let lease: StreamLease
+
+    /// Creates an iterator.
+    public func makeAsyncIterator() -> AsyncIterator { AsyncIterator(reading: StreamReading(lease)) }
+
+    /// Tells the server that no more items are wanted, and ends the iteration.
+    public func cancel() { lease.cancel() }
+
+    /// Returns one item after the other.
+    public struct AsyncIterator: AsyncIteratorProtocol {
+        fileprivate let reading: StreamReading
+
+        /// Returns the next item, or `nil` at the end and if the task is cancelled.
+        public mutating func next() async throws -> Element? { try await reading.lease.next(Element.self) }
+
+        /// Returns the next item, or `nil` at the end and if the task is cancelled.
+        public mutating func next(isolation actor: isolated (any Actor)?) async throws -> Element? {
+            try await reading.lease.next(Element.self)
+        }
+    }
+}
+
+/// Keeps a stream open. When nobody has it any more, the call is cancelled.
+final class StreamLease: Sendable {
+    private let buffer: StreamBuffer
+    private let coder: HubCoder
+    private let onCancel: @Sendable () -> Void
+
+    /// - Parameter onCancel: Cancels the call; without effect if it has ended.
+    init(_ buffer: StreamBuffer, _ coder: HubCoder, onCancel: @escaping @Sendable () -> Void) {
+        self.buffer = buffer
+        self.coder = coder
+        self.onCancel = onCancel
+    }
+
+    deinit { onCancel() }
+
+    func cancel() {
+        buffer.cancel()
+        onCancel()
+    }
+
+    func next<Element: Decodable>(_ type: Element.Type) async throws -> Element? {
+        do {
+            guard let item = try await buffer.next() else {
+                if Task.isCancelled { cancel() }
+                return nil
+            }
+            return try coder.decode(type, from: item)
+        } catch let error as DecodingError {
+            cancel()
+            throw SignalRClientError(.decodingFailed, "An item is not a '\(type)': \(error)", cause: error)
+        }
+    }
+}
+
+/// An iteration: its end is that of the stream.
+private final class StreamReading: Sendable {
+    let lease: StreamLease
+
+    init(_ lease: StreamLease) { self.lease = lease }
+
+    deinit { lease.cancel() }
+}
+
+/// The form of ``HubStream`` that Microsoft's client has.
+struct LeasedStreamResult<Element: Decodable & Sendable>: StreamResult, Sendable {
+    let lease: StreamLease
+
+    var stream: AsyncThrowingStream<Element, any Error> {
+        AsyncThrowingStream { [lease] in try await lease.next(Element.self) }
+    }
+
+    func cancel() async { lease.cancel() }
+}

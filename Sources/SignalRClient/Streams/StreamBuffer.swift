@@ -1,0 +1,87 @@
+import NIOConcurrencyHelpers
+import SignalRCore
+
+/// The items of one stream that have arrived and that nobody has taken yet.
+final class StreamBuffer: Sendable {
+    typealias Next = Result<EncodedValue?, any Error>
+
+    private struct State {
+        var items: ArraySlice<EncodedValue> = []
+        var size = 0
+        var end: Result<Void, any Error>?
+        var waiting: CheckedContinuation<Next, Never>?
+    }
+
+    private let limit: Int
+    private let state = NIOLockedValueBox(State())
+
+    init(limit: Int) { self.limit = limit }
+
+    /// Returns whether there was room for the item.
+    func append(_ item: EncodedValue) -> Bool {
+        let (waiting, hasRoom): (CheckedContinuation<Next, Never>?, Bool) = state.withLockedValue { state in
+            guard state.end == nil else { return (nil, true) }
+            if let waiting = state.waiting {
+                state.waiting = nil
+                return (waiting, true)
+            }
+            // An item without content takes memory, too.
+            guard state.size + item.count + 64 <= limit || state.items.isEmpty else { return (nil, false) }
+            state.items.append(item)
+            state.size += item.count + 64
+            return (nil, true)
+        }
+        waiting?.resume(returning: .success(item))
+        return hasRoom
+    }
+
+    /// Ends the stream after the items that wait.
+    func finish(_ end: Result<Void, any Error>) { finish(end, droppingItems: false) }
+
+    /// Ends the stream now, because nobody wants the rest.
+    func cancel() { finish(.success(()), droppingItems: true) }
+
+    private func finish(_ end: Result<Void, any Error>, droppingItems: Bool) {
+        let waiting: CheckedContinuation<Next, Never>? = state.withLockedValue { state in
+            if droppingItems { (state.items, state.size) = ([], 0) }
+            if state.end == nil || droppingItems { state.end = end }
+            defer { state.waiting = nil }
+            // An error is given once.
+            if state.waiting != nil { state.end = .success(()) }
+            return state.waiting
+        }
+        waiting?.resume(returning: end.map { nil })
+    }
+
+    /// The next item; `nil` at the end, and if the task is cancelled.
+    func next() async throws -> EncodedValue? {
+        let result: Next = await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let (result, displaced): (Next?, CheckedContinuation<Next, Never>?) = state.withLockedValue { state in
+                    if let item = state.items.popFirst() {
+                        state.size -= item.count + 64
+                        return (.success(item), nil)
+                    }
+                    if let end = state.end {
+                        state.end = .success(())
+                        return (end.map { nil }, nil)
+                    }
+                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    if Task.isCancelled { return (.success(nil), nil) }
+                    defer { state.waiting = continuation }
+                    return (nil, state.waiting)
+                }
+                // A stream has one reader: an earlier one ends.
+                displaced?.resume(returning: .success(nil))
+                if let result { continuation.resume(returning: result) }
+            }
+        } onCancel: {
+            let waiting = state.withLockedValue { state in
+                defer { state.waiting = nil }
+                return state.waiting
+            }
+            waiting?.resume(returning: .success(nil))
+        }
+        return try result.get()
+    }
+}

@@ -1,0 +1,168 @@
+import NIOCore
+import RealtimeHTTP
+import ServerSentEvents
+import SignalRCore
+
+/// A transport over server-sent events, and requests for what the client has to say.
+final class EventTransport: HubTransport {
+    private struct State {
+        var parser: EventStreamParser
+        var stream: (any HTTPStream)?
+        /// `nil` once the transport is open, or could not be opened.
+        var opened: EventLoopPromise<Void>?
+        var isEnded = false
+    }
+
+    private let sender: PostSender
+    private let receive: OpenedTransport.Receiver
+    private let eventLoop: any EventLoop
+    private let state: NIOLoopBoundBox<State>
+
+    private init(
+        _ sender: PostSender,
+        limit: Int,
+        opened: EventLoopPromise<Void>,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) {
+        self.sender = sender
+        self.receive = receive
+        self.eventLoop = eventLoop
+        let state = State(parser: EventStreamParser(limit: limit), opened: opened)
+        self.state = .makeBoxSendingValue(state, eventLoop: eventLoop)
+    }
+
+    static func open(
+        _ http: HubHTTP,
+        _ url: String,
+        streamer: any HTTPStreamer,
+        limit: Int,
+        timeout: TimeInterval?,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> EventTransport {
+        let failed = FailureRelay()
+        let sender = PostSender(http, url, isBinary: false) { failure in failed.report(failure) }
+        let opened = eventLoop.makePromise(of: Void.self)
+        let transport = EventTransport(sender, limit: limit, opened: opened, on: eventLoop, receive: receive)
+        failed.set { [weak transport] failure in
+            eventLoop.execute { transport?.end(failure) }
+        }
+        var headers = http.headers(for: url)
+        headers["Accept"] = "text/event-stream"
+        let request = HTTPRequest(
+            url: http.url(url),
+            headers: HTTPFields(headers),
+            timeout: .seconds(HTTPRequest.maximumTimeout),
+            maximumResponseSize: .max
+        )
+        eventLoop.execute { transport.start(request, streamer) }
+        let time = TimeAmount(clamping: Duration(clampingSeconds: timeout ?? 100))
+        let timer = eventLoop.scheduleTask(in: time) { transport.end(.signalR(.httpTimeoutError)) }
+        defer { timer.cancel() }
+        try await withTaskCancellationHandler {
+            try await opened.futureResult.get()
+        } onCancel: {
+            eventLoop.execute { transport.end(.cancelled) }
+        }
+        return transport
+    }
+
+    // MARK: On the event loop
+
+    private func start(_ request: HTTPRequest, _ streamer: any HTTPStreamer) {
+        if state.value.isEnded { return }
+        // A hub does not redirect: the negotiation does.
+        let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
+        state.value.stream = streamer.stream(request, redirects: redirects, on: eventLoop) { [weak self] event in
+            self?.received(event)
+        }
+    }
+
+    private func received(_ event: HTTPStreamEvent) {
+        switch event {
+        case .head(let response):
+            guard response.status == 200 else { return end(.signalR(.unexpectedResponseCode(response.status))) }
+            state.value.opened?.succeed()
+            state.value.opened = nil
+        case .body(let bytes): read(bytes)
+        case .end: end(.client(SignalRClientError(.transportClosed, "The server ended the stream of events.")))
+        case .failed(let error):
+            end(
+                .client(
+                    SignalRClientError(
+                        .transportClosed,
+                        "The stream of events failed: \(error.message).",
+                        cause: error
+                    )
+                )
+            )
+        }
+    }
+
+    private func read(_ bytes: ByteBuffer) {
+        var frames: [UInt8] = []
+        do throws(EventStreamParser.TooLarge) {
+            // Not within the buffer's closure: that one has no typed error.
+            var rest = Array(bytes.readableBytesView)[...]
+            while !rest.isEmpty {
+                let (count, element) = try Self.read(rest, &state.value.parser)
+                rest = rest.dropFirst(count)
+                if case .event(let event) = element { frames += event.data.utf8 }
+            }
+        } catch {
+            return end(.client(SignalRClientError(.protocolViolation, "An event is too large.")))
+        }
+        if !frames.isEmpty { receive(.bytes(frames)) }
+    }
+
+    private static func read(
+        _ bytes: ArraySlice<UInt8>,
+        _ parser: inout EventStreamParser
+    ) throws(EventStreamParser.TooLarge) -> (count: Int, element: EventStreamParser.Element?) {
+        let result: Result<(count: Int, element: EventStreamParser.Element?), EventStreamParser.TooLarge> =
+            bytes.withUnsafeBytes { buffer in
+                do throws(EventStreamParser.TooLarge) {
+                    return .success(try parser.read(buffer))
+                } catch {
+                    return .failure(error)
+                }
+            }
+        return try result.get()
+    }
+
+    /// Reports the end: to who waits for the transport to open, or to the receiver.
+    private func end(_ failure: HubFailure?) {
+        let opened = state.value.opened
+        guard takeEnd(failure) else { return }
+        if let opened {
+            opened.fail((failure ?? .signalR(.eventSourceFailedToConnect)).error)
+        } else {
+            receive(.closed(failure))
+        }
+    }
+
+    /// Returns whether this is the end: there is one.
+    private func takeEnd(_ failure: HubFailure?) -> Bool {
+        if state.value.isEnded { return false }
+        state.value.isEnded = true
+        state.value.opened = nil
+        state.value.stream?.cancel()
+        state.value.stream = nil
+        sender.abort(failure)
+        return true
+    }
+
+    // MARK: HubTransport
+
+    func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) { sender.send(bytes, promise: promise) }
+
+    func close() {
+        Task { [self] in
+            await sender.flush()
+            eventLoop.execute { [self] in end(nil) }
+        }
+    }
+
+    func abort() { _ = takeEnd(nil) }
+}

@@ -1,0 +1,216 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRCore
+import WebSocketClient
+
+/// Negotiates, and opens the transport that client and server agree on.
+final class HttpConnector: HubTransportOpener {
+    private static let maximumRedirects = 100
+
+    private let url: String
+    private let options: HttpConnectionOptions
+    private let client: any HttpClient
+    private let pooledClient: PooledHttpClient
+    private let hubProtocol: HubProtocol
+    private let logger: HubLogger
+
+    init(
+        _ url: String,
+        _ options: HttpConnectionOptions,
+        _ hubProtocol: HubProtocol,
+        logger: HubLogger
+    ) {
+        self.url = url
+        self.options = options
+        self.hubProtocol = hubProtocol
+        self.logger = logger
+        pooledClient = PooledHttpClient(options)
+        client = options.httpClient ?? pooledClient
+    }
+
+    private var permitted: HttpTransportType {
+        options.transport ?? [.webSockets, .serverSentEvents, .longPolling]
+    }
+
+    func open(
+        wantsResumption: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> OpenedTransport {
+        guard let parts = URLComponents(string: url), ["http", "https"].contains(parts.scheme?.lowercased()),
+            parts.host?.isEmpty == false
+        else { throw SignalRError.invalidUrl(ConnectionURL.withoutQuery(url)) }
+        let http = HubHTTP(options, client)
+        if options.skipNegotiation {
+            guard permitted == .webSockets else {
+                throw SignalRError.negotiationError(
+                    "Negotiation can only be skipped if the transport is set to WebSockets alone."
+                )
+            }
+            try await http.renewToken()
+            let info = TransportInfo(connectionID: nil, transport: .webSockets)
+            return try await open(info, url, http, on: eventLoop, receive: receive)
+        }
+        var prepared: Prepared? = try await negotiate(http, wantsResumption)
+        var reasons: [String] = []
+        for offered in prepared?.negotiation.transports ?? [] {
+            if let obstacle = offered.obstacle(for: hubProtocol, permitted: permitted) {
+                reasons.append("\(offered.name): \(obstacle)")
+                continue
+            }
+            guard let transport = offered.transport else { continue }
+            // A failed transport has used the token of its negotiation up.
+            let current: Prepared
+            if let prepared {
+                current = prepared
+            } else {
+                current = try await negotiate(HubHTTP(options, client), wantsResumption)
+            }
+            prepared = nil
+            do {
+                let info = TransportInfo(
+                    connectionID: current.negotiation.connectionID,
+                    transport: transport,
+                    canBeResumed: current.negotiation.canBeResumed && transport == .webSockets
+                )
+                let url = ConnectionURL.transport(current.url, token: current.negotiation.connectionToken)
+                return try await open(info, url, current.http, on: eventLoop, receive: receive)
+            } catch {
+                if error is CancellationError { throw error }
+                logger.log(.warning, "The transport '\(offered.name)' failed: \(error)")
+                reasons.append("\(offered.name): \(error)")
+            }
+        }
+        throw SignalRClientError(
+            .allTransportsFailed,
+            "No transport could be started. "
+                + (reasons.isEmpty ? "The server offers none." : reasons.joined(separator: "; "))
+        )
+    }
+
+    // MARK: Negotiation
+
+    private struct Prepared {
+        var negotiation: Negotiation
+        /// The hub, or where its server has redirected to.
+        var url: String
+        var http: HubHTTP
+    }
+
+    private func negotiate(_ http: HubHTTP, _ wantsResumption: Bool) async throws -> Prepared {
+        var url = url
+        try await http.renewToken()
+        for _ in 0...Self.maximumRedirects {
+            let response = try await http.send(.POST, ConnectionURL.negotiation(url, resumable: wantsResumption))
+            guard response.status == 200 else { throw Self.refusal(response.status) }
+            switch try Self.answer(response.body) {
+            case .accepted(let negotiation): return Prepared(negotiation: negotiation, url: url, http: http)
+            case .refused(let reason): throw SignalRError.negotiationError(reason)
+            case .redirect(let target, let token):
+                url = target
+                http.redirected(token: token)
+            }
+        }
+        throw SignalRError.negotiationError("Negotiate redirection limit exceeded.")
+    }
+
+    private static func answer(_ body: [UInt8]) throws -> NegotiationAnswer {
+        do throws(HubProtocolViolation) {
+            return try NegotiationAnswer(body)
+        } catch {
+            throw SignalRError.negotiationError("the server's answer cannot be used: \(error)")
+        }
+    }
+
+    private static func refusal(_ status: Int) -> SignalRClientError {
+        let hint =
+            status == 404 ? " This may not be a SignalR endpoint, or there is a proxy blocking the connection." : ""
+        return SignalRClientError(
+            .connectionFailed,
+            "The negotiation was answered with HTTP status \(status).\(hint)",
+            httpStatus: status,
+            cause: SignalRError.unexpectedResponseCode(status)
+        )
+    }
+
+    // MARK: Transports
+
+    private func open(
+        _ info: TransportInfo,
+        _ url: String,
+        _ http: HubHTTP,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> OpenedTransport {
+        let open: @Sendable (@escaping OpenedTransport.Receiver) async throws -> any HubTransport = { [self] receive in
+            switch info.transport {
+            case .webSockets: try await openWebSocket(url, http, on: eventLoop, receive: receive)
+            case .longPolling:
+                try await LongPollingTransport.open(
+                    http,
+                    url,
+                    timeout: options.timeout,
+                    isBinary: hubProtocol.isBinary,
+                    on: eventLoop,
+                    receive: receive
+                )
+            default:
+                try await openEvents(url, http, on: eventLoop, receive: receive)
+            }
+        }
+        return OpenedTransport(try await open(receive), info, reopen: open)
+    }
+
+    private func openEvents(
+        _ url: String,
+        _ http: HubHTTP,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> EventTransport {
+        try await withFreshToken(http) {
+            try await EventTransport.open(
+                http,
+                url,
+                streamer: pooledClient.requester,
+                limit: options.maximumMessageSize,
+                timeout: options.timeout,
+                on: eventLoop,
+                receive: receive
+            )
+        }
+    }
+
+    private func openWebSocket(
+        _ url: String,
+        _ http: HubHTTP,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> WebSocketTransport {
+        try await withFreshToken(http) {
+            try await WebSocketTransport.open(
+                http.url(url),
+                headers: http.headers(for: url),
+                options: WebSocketOptions(
+                    maximumMessageSize: options.maximumMessageSize,
+                    tls: options.tls,
+                    proxy: options.proxy
+                ),
+                isBinary: hubProtocol.isBinary,
+                on: eventLoop,
+                receive: receive
+            )
+        }
+    }
+
+    /// Opens a transport. If the server answers with 401, the app is asked for another token, and it is tried once more.
+    private func withFreshToken<T>(_ http: HubHTTP, _ open: () async throws -> T) async throws -> T {
+        do {
+            return try await open()
+        } catch {
+            let status = (error as? SignalRClientError)?.httpStatus
+            guard status == 401 || error as? SignalRError == .unexpectedResponseCode(401) else { throw error }
+            try await http.renewToken()
+            return try await open()
+        }
+    }
+}

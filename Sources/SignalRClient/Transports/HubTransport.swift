@@ -1,0 +1,68 @@
+package import NIOCore
+package import SignalRCore
+
+/// What carries the bytes of a connection. All calls are made on the event loop.
+package protocol HubTransport: Sendable {
+    /// Sends bytes after those of earlier calls. The promise succeeds when they are written or, for a request, accepted.
+    func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?)
+
+    /// Sends what waits, and ends the transport as the server expects it. `.closed` follows.
+    func close()
+
+    /// Ends the transport at once. No event follows.
+    func abort()
+}
+
+/// What happens to a transport. It is reported on the event loop, in order, and nothing follows `.closed`.
+package enum HubTransportEvent: Sendable {
+    case bytes([UInt8])
+    /// Without a failure if the server ended it as it should.
+    case closed(HubFailure?)
+}
+
+/// A transport that is open.
+package struct OpenedTransport: Sendable {
+    package typealias Receiver = @Sendable (HubTransportEvent) -> Void
+
+    package var transport: any HubTransport
+    package var info: TransportInfo
+    /// Opens another transport for the same connection.
+    package var reopen: @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport
+
+    package init(
+        _ transport: any HubTransport,
+        _ info: TransportInfo,
+        reopen: @escaping @Sendable (_ receive: @escaping Receiver) async throws -> any HubTransport
+    ) {
+        self.transport = transport
+        self.info = info
+        self.reopen = reopen
+    }
+}
+
+/// Opens transports.
+package protocol HubTransportOpener: Sendable {
+    /// Agrees with the server on a transport, and opens it.
+    ///
+    /// The task is cancelled if the transport is not wanted any more. One that is returned nevertheless is aborted.
+    ///
+    /// - Parameter wantsResumption: Whether to ask the server for a connection that can be resumed.
+    func open(
+        wantsResumption: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> OpenedTransport
+}
+
+extension HubFailure {
+    /// What the core shall know about an error.
+    init(_ error: any Error) {
+        switch error {
+        case let error as HubFailure: self = error
+        case let error as SignalRError: self = .signalR(error)
+        case let error as SignalRClientError: self = .client(error)
+        case is CancellationError: self = .cancelled
+        default: self = .client(SignalRClientError(.connectionFailed, "\(error)", cause: error))
+        }
+    }
+}

@@ -1,0 +1,144 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRCore
+
+/// A transport over requests that the server answers when it has something to say.
+final class LongPollingTransport: HubTransport {
+    private struct State {
+        var polling: Task<Void, Never>?
+        var isEnded = false
+    }
+
+    /// Longer than servers take to answer that there is nothing, which is 90 seconds by default.
+    private static let minimumTimeout: TimeInterval = 120
+    private static let closeTimeout: TimeInterval = 5
+
+    private let http: HubHTTP
+    private let url: String
+    private let timeout: TimeInterval
+    private let eventLoop: any EventLoop
+    private let receive: OpenedTransport.Receiver
+    private let sender: PostSender
+    private let state = NIOLockedValueBox(State())
+
+    private init(
+        _ http: HubHTTP,
+        _ url: String,
+        timeout: TimeInterval,
+        isBinary: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) {
+        self.http = http
+        self.url = url
+        self.timeout = timeout
+        self.eventLoop = eventLoop
+        self.receive = receive
+        let failed = FailureRelay()
+        sender = PostSender(http, url, isBinary: isBinary) { failure in failed.report(failure) }
+        failed.set { [weak self] failure in self?.end(failure) }
+    }
+
+    static func open(
+        _ http: HubHTTP,
+        _ url: String,
+        timeout: TimeInterval?,
+        isBinary: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> LongPollingTransport {
+        let transport = LongPollingTransport(
+            http,
+            url,
+            timeout: max(timeout ?? 0, minimumTimeout),
+            isBinary: isBinary,
+            on: eventLoop,
+            receive: receive
+        )
+        // The server answers the first poll at once.
+        let response = try await transport.poll(1)
+        guard response.status == 200 else { throw SignalRError.unexpectedResponseCode(response.status) }
+        transport.report(response.body)
+        transport.state.withLockedValue { state in state.polling = Task { await transport.run() } }
+        return transport
+    }
+
+    private func poll(_ number: UInt64) async throws -> (status: Int, body: [UInt8]) {
+        try await http.send(.GET, ConnectionURL.poll(url, number: number), timeout: timeout)
+    }
+
+    private func run() async {
+        var number: UInt64 = 1
+        while !Task.isCancelled {
+            number += 1
+            do {
+                let response = try await poll(number)
+                switch response.status {
+                case 200: report(response.body)
+                case 204: return end(nil)
+                default: return end(.signalR(.unexpectedResponseCode(response.status)))
+                }
+            } catch let error as CancellationError {
+                return end(HubFailure(error))
+            } catch {
+                if error.isTimeout { continue }
+                return end(HubFailure(error))
+            }
+        }
+    }
+
+    private func report(_ bytes: [UInt8]) {
+        if bytes.isEmpty { return }
+        eventLoop.execute { [self] in
+            if !state.withLockedValue({ $0.isEnded }) { receive(.bytes(bytes)) }
+        }
+    }
+
+    /// Reports the end, unless it was reported, or nobody wants to hear of it.
+    private func end(_ failure: HubFailure?) {
+        eventLoop.execute { [self] in
+            guard takeEnd() else { return }
+            sender.abort(failure)
+            receive(.closed(failure))
+        }
+    }
+
+    /// Returns whether this is the end: there is one.
+    private func takeEnd() -> Bool {
+        let (isFirst, polling) = state.withLockedValue { state in
+            defer { state.isEnded = true }
+            return (!state.isEnded, state.polling)
+        }
+        polling?.cancel()
+        return isFirst
+    }
+
+    func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) { sender.send(bytes, promise: promise) }
+
+    func close() {
+        Task { [self] in
+            await sender.flush()
+            state.withLockedValue { $0.polling }?.cancel()
+            await delete()
+            end(nil)
+        }
+    }
+
+    func abort() {
+        guard takeEnd() else { return }
+        sender.abort()
+        // Without it, the server would keep the connection until it notices that nobody polls.
+        Task { [self] in await delete() }
+    }
+
+    /// A server that does not know the connection any more has what we want.
+    private func delete() async { _ = try? await http.send(.DELETE, url, timeout: Self.closeTimeout) }
+}
+
+extension Error {
+    /// Whether a request took longer than it may.
+    fileprivate var isTimeout: Bool {
+        if let error = self as? SignalRError { return error == .httpTimeoutError }
+        return false
+    }
+}

@@ -1,0 +1,113 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRCore
+
+/// Sends what the client has to say by requests, one at a time. What comes meanwhile goes out together with the next one.
+final class PostSender: Sendable {
+    private struct State {
+        var bytes: [UInt8] = []
+        var promises: [EventLoopPromise<Void>] = []
+        var task: Task<Void, Never>?
+        /// Set once nothing more is to be sent: it fails what still comes.
+        var end: HubFailure?
+        /// Who waits until all is sent.
+        var flushing: [CheckedContinuation<Void, Never>] = []
+    }
+
+    /// As for WebSockets.
+    private static let maximumSize = 16 << 20
+
+    private let http: HubHTTP
+    private let url: String
+    private let isBinary: Bool
+    private let failed: @Sendable (HubFailure) -> Void
+    private let state = NIOLockedValueBox(State())
+
+    /// - Parameter failed: Called once if a request fails. Nothing is sent after it.
+    init(_ http: HubHTTP, _ url: String, isBinary: Bool, failed: @escaping @Sendable (HubFailure) -> Void) {
+        self.http = http
+        self.url = url
+        self.isBinary = isBinary
+        self.failed = failed
+    }
+
+    func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) {
+        let (failure, isOverflow): (HubFailure?, Bool) = state.withLockedValue { state in
+            if let end = state.end { return (end, false) }
+            if !state.bytes.isEmpty, state.bytes.count + bytes.count > Self.maximumSize {
+                let message = "More than \(Self.maximumSize) bytes wait for the server."
+                return (.client(SignalRClientError(.transportClosed, message)), true)
+            }
+            state.bytes += bytes
+            if let promise { state.promises.append(promise) }
+            if state.task == nil { state.task = Task { await run() } }
+            return (nil, false)
+        }
+        guard let failure else { return }
+        promise?.fail(failure)
+        if isOverflow { end(failure, reports: true) }
+    }
+
+    /// Returns when all that was given before is sent, or has failed.
+    func flush() async {
+        await withCheckedContinuation { continuation in
+            let isDone = state.withLockedValue { state in
+                if state.task != nil { state.flushing.append(continuation) }
+                return state.task == nil
+            }
+            if isDone { continuation.resume() }
+        }
+    }
+
+    /// Fails what waits, and what still comes.
+    func abort(_ failure: HubFailure? = nil) {
+        let closed = HubFailure.client(SignalRClientError(.transportClosed, "The connection was closed."))
+        end(failure ?? closed, reports: false)
+    }
+
+    private func run() async {
+        while let (bytes, promises) = take() {
+            do {
+                let response = try await http.send(.POST, url, body: (bytes, isBinary))
+                guard (200..<300).contains(response.status) else {
+                    throw SignalRError.unexpectedResponseCode(response.status)
+                }
+                for promise in promises { promise.succeed() }
+            } catch {
+                // A request that was cancelled failed because of the end.
+                let failure = state.withLockedValue { $0.end } ?? HubFailure(error)
+                for promise in promises { promise.fail(failure) }
+                end(failure, reports: true)
+            }
+        }
+    }
+
+    private func take() -> (bytes: [UInt8], promises: [EventLoopPromise<Void>])? {
+        let (next, flushing) = state.withLockedValue { state in
+            guard state.bytes.isEmpty else {
+                defer { (state.bytes, state.promises) = ([], []) }
+                return (
+                    (bytes: state.bytes, promises: state.promises)
+                        as (bytes: [UInt8], promises: [EventLoopPromise<Void>])?, [CheckedContinuation<Void, Never>]()
+                )
+            }
+            state.task = nil
+            defer { state.flushing = [] }
+            return (nil, state.flushing)
+        }
+        for continuation in flushing { continuation.resume() }
+        return next
+    }
+
+    private func end(_ failure: HubFailure, reports: Bool) {
+        let (promises, task, isFirst) = state.withLockedValue { state in
+            let isFirst = state.end == nil
+            state.end = state.end ?? failure
+            defer { (state.bytes, state.promises) = ([], []) }
+            return (state.promises, state.task, isFirst)
+        }
+        for promise in promises { promise.fail(failure) }
+        if !reports { task?.cancel() }
+        if isFirst, reports { failed(failure) }
+    }
+}

@@ -1,0 +1,119 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRCore
+import WebSocketClient
+
+/// A transport over a WebSocket. NIO's channel is the queue of what is sent.
+final class WebSocketTransport: HubTransport {
+    private let connection: WebSocketConnection
+    private let isBinary: Bool
+
+    private init(_ connection: WebSocketConnection, isBinary: Bool) {
+        self.connection = connection
+        self.isBinary = isBinary
+    }
+
+    static func open(
+        _ url: String,
+        headers: [String: String],
+        options: WebSocketOptions,
+        isBinary: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> WebSocketTransport {
+        do {
+            let request = try WebSocketRequest(
+                url: url,
+                headers: headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
+            )
+            let connector = WebSocketConnector(options, proxies: ProxyRules(options.proxy))
+            return try await open(options.connectTimeout, isBinary: isBinary, on: eventLoop, receive: receive) {
+                events in
+                connector.connect(to: request, on: eventLoop, receive: events)
+            }
+        } catch let error as WebSocketError {
+            throw SignalRClientError(
+                .connectionFailed,
+                "The WebSocket could not be opened: \(error.message)",
+                httpStatus: error.httpStatus,
+                closeCode: error.closeCode?.rawValue,
+                cause: error
+            )
+        }
+    }
+
+    private static func open(
+        _ timeout: Duration,
+        isBinary: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver,
+        connect: @Sendable (@escaping @Sendable (WebSocketEvent) -> Void) -> WebSocketConnection
+    ) async throws -> WebSocketTransport {
+        let opened = eventLoop.makePromise(of: Void.self)
+        let isOpen = NIOLockedValueBox(false)
+        let connection = connect { event in
+            switch event {
+            case .opened:
+                isOpen.withLockedValue { $0 = true }
+                opened.succeed()
+            case .text(let bytes): receive(.bytes(bytes.withUnsafeBufferPointer { Array($0) }))
+            case .binary(let bytes): receive(.bytes(Array(bytes.readableBytesView)))
+            case .pong, .activity, .readComplete: break
+            case .closed(let closure):
+                opened.fail(closure.error ?? WebSocketError(.connectionClosed, "the server closed the connection"))
+                // An attempt that failed is not a transport that ended.
+                if isOpen.withLockedValue({ $0 }) { receive(.closed(HubFailure(closure))) }
+            }
+        }
+        let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {
+            connection.abort()
+            opened.fail(WebSocketError(.connectionTimedOut, "there was no connection within \(timeout)"))
+        }
+        defer { timer.cancel() }
+        try await withTaskCancellationHandler {
+            try await opened.futureResult.get()
+        } onCancel: {
+            eventLoop.execute {
+                connection.abort()
+                opened.fail(CancellationError())
+            }
+        }
+        return WebSocketTransport(connection, isBinary: isBinary)
+    }
+
+    func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) {
+        if isBinary {
+            connection.sendBinary(ByteBuffer(bytes: bytes), promise: promise)
+        } else {
+            connection.send(String(decoding: bytes, as: UTF8.self), promise: promise)
+        }
+        connection.flush()
+    }
+
+    func close() { connection.close(code: .normalClosure, reason: "") }
+
+    func abort() { connection.abort() }
+}
+
+extension HubFailure {
+    /// `nil` for a connection that the server closed as it should.
+    fileprivate init?(_ closure: WebSocketClosure) {
+        if closure.error == nil, closure.code == .normalClosure { return nil }
+        let message: String
+        if let error = closure.error {
+            message = "WebSocket closed with an error: \(error.message)"
+        } else if let code = closure.code {
+            message = "WebSocket closed with status code: \(code) (\(closure.reason))"
+        } else {
+            message = "WebSocket closed without a close frame"
+        }
+        self = .client(
+            SignalRClientError(
+                .transportClosed,
+                message,
+                closeCode: closure.code?.rawValue,
+                cause: closure.error
+            )
+        )
+    }
+}

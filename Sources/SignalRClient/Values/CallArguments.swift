@@ -1,0 +1,79 @@
+import SignalRCore
+
+/// The arguments of a call, with the streams taken out of them.
+struct CallArguments: Sendable {
+    var encoded: [EncodedValue] = []
+    var uploads: [Upload] = []
+
+    /// - Throws: ``SignalRClientError`` if an argument cannot be sent; the message says which.
+    init(_ values: [any Sendable], _ coder: HubCoder) throws {
+        for (index, value) in values.enumerated() {
+            if let sequence = value as? any AsyncSequence {
+                try Self.check(sequence, index)
+                uploads.append(Upload(value, coder))
+            } else if let value = value as? any Encodable {
+                try add(value, index: index, coder)
+            } else {
+                throw Self.invalid(index, "a '\(type(of: value))' is not Encodable, and not an AsyncSequence.")
+            }
+        }
+    }
+
+    init() {}
+
+    private static func check<S: AsyncSequence>(_ sequence: S, _ index: Int) throws {
+        guard S.Element.self is any Encodable.Type else {
+            throw invalid(index, "the elements of the sequence, '\(S.Element.self)', are not Encodable.")
+        }
+    }
+
+    mutating func add(_ value: some Encodable, index: Int, _ coder: HubCoder) throws {
+        do {
+            encoded.append(try coder.encode(value))
+        } catch {
+            throw Self.invalid(index, "\(error)", cause: error)
+        }
+    }
+
+    private static func invalid(_ index: Int, _ reason: String, cause: (any Error)? = nil) -> SignalRClientError {
+        SignalRClientError(
+            .decodingFailed,
+            "Argument \(index) cannot be sent: \(reason)",
+            cause: cause ?? SignalRError.invalidDataType
+        )
+    }
+}
+
+/// A sequence of the app, whose elements go to the server one by one.
+struct Upload: Sendable {
+    /// The sequence. Whether it is one can be asked again at any time, whether it is Sendable cannot.
+    private let sequence: any Sendable
+    private let coder: HubCoder
+
+    init(_ sequence: any Sendable, _ coder: HubCoder) {
+        self.sequence = sequence
+        self.coder = coder
+    }
+
+    /// Calls the closure with each element, and returns at the end of the sequence.
+    func run(_ send: (EncodedValue) async throws -> Void) async throws {
+        guard let sequence = sequence as? any AsyncSequence else { return }
+        try await iterate(sequence, send)
+    }
+
+    private func iterate(_ sequence: some AsyncSequence, _ send: (EncodedValue) async throws -> Void) async throws {
+        var failure: (any Error)?
+        for try await element in sequence {
+            if let failure { throw failure }
+            do {
+                guard let element = element as? any Encodable else { throw SignalRError.invalidDataType }
+                try await send(try coder.encode(element))
+            } catch {
+                // A sequence learns that nobody wants the rest when a cancelled task asks for more.
+                failure = error
+                withUnsafeCurrentTask { $0?.cancel() }
+            }
+        }
+        if let failure { throw failure }
+    }
+}

@@ -1,0 +1,40 @@
+/// How a connection is made.
+public struct HttpConnectionOptions: Sendable {
+    /// Gets the lines of the log. Default: `nil`, which means the handler of the builder.
+    public var logHandler: (any LogHandler)?
+    /// The lowest level that is logged. Default: `nil`, which means that of the builder.
+    public var logLevel: LogLevel?
+    /// Returns the bearer token, or `nil` for none. The client asks it whenever it negotiates, so also whenever it
+    /// reconnects, and once more if the server answers with 401. Default: `nil`.
+    public var accessTokenFactory: (@Sendable () async throws -> String?)?
+    /// Whether the token is also sent in the query, as `access_token`. Queries are often logged by servers, so use it only
+    /// for servers that do not read the header. Default: `false`.
+    public var sendsAccessTokenInQuery = false
+    /// Makes the HTTP requests. Default: `nil`, which means the package's own client. WebSockets and
+    /// the stream of server-sent events do not use it.
+    public var httpClient: (any HttpClient)?
+    /// The transports that may be used. Default: `nil`, which means all.
+    public var transport: HttpTransportType?
+    /// Whether to connect by WebSocket without asking the server for transports first. ``transport`` has to be
+    /// `.webSockets` then. There is no connection id, and Azure SignalR Service cannot be used. Default: `false`.
+    public var skipNegotiation = false
+    /// Header fields of all requests. They replace the client's own. Default: `nil`.
+    public var headers: [String: String]?
+    /// The time for each HTTP request, in seconds. Polls have 120 seconds at least. Default: `nil`, which means 100.
+    public var timeout: TimeInterval?
+    /// Whether the log shows what messages contain, at the level `debug`. Default: `nil`, which means no.
+    public var logMessageContent: Bool?
+    /// The certificates that the client trusts, and the one that it presents. Default: those that the system trusts.
+    public var tls = TLSOptions()
+    /// The proxy that connections go through. Default: the one that the environment names.
+    public var proxy = HTTPProxy.environment
+    /// The largest message of the server, in bytes. A larger one ends the connection. Default: 16 MiB.
+    public var maximumMessageSize = 16 << 20
+    /// How many bytes may wait for a handler, or for the reader of one stream. Beyond it, the client ends the connection or
+    /// the stream with ``SignalRClientError/Code/receiveBufferFull``: it cannot slow the server down without also holding
+    /// back the answers that your code may be waiting for. Default: 64 MiB.
+    public var receiveBufferSize = 64 << 20
+
+    /// Creates options.
+    public init() {}
+}

@@ -1,0 +1,86 @@
+/// Where a connection stands.
+public enum HubConnectionState: Sendable {
+    /// There is no connection, and the client does not try to get one.
+    case Stopped
+    /// `start()` is under way.
+    case Connecting
+    /// Calls are possible.
+    case Connected
+    /// The connection was lost, and the client tries to get it back.
+    case Reconnecting
+}
+
+/// Where a connection stands, with the reasons. See ``HubConnection/states``.
+public enum HubConnectionStatus: Sendable {
+    /// There is no connection: `nil` if it was never started, or ended without an error.
+    case stopped((any Error)?)
+    /// `start()` is under way.
+    case connecting
+    /// Calls are possible. The id is the one that other clients may know; `nil` without a negotiation.
+    case connected(connectionID: String?, transport: HttpTransportType)
+    /// The connection was lost. The number of the next attempt, when it begins, and why it is needed.
+    case reconnecting(attempt: Int, at: Date, reason: (any Error)?)
+    /// The transport was lost, and the client tries to go on with the same connection. Calls wait.
+    case resuming(connectionID: String?, transport: HttpTransportType)
+    /// The same connection goes on over a new transport.
+    case resumed(connectionID: String?, transport: HttpTransportType)
+}
+
+/// How messages are encoded.
+public enum HubProtocolType: Sendable {
+    /// As JSON.
+    case json
+    /// As MessagePack. Server-sent events cannot carry it.
+    case messagePack
+}
+
+/// The kind of frames that a transport carries.
+public enum TransferFormat: Int, Codable, Sendable {
+    /// Text.
+    case text = 1
+    /// Bytes.
+    case binary = 2
+}
+
+/// The types of messages, as the protocol numbers them.
+public enum MessageType: Int, Codable, Sendable {
+    /// A call of a method.
+    case invocation = 1
+    /// One item of a stream.
+    case streamItem = 2
+    /// The end of a call or stream.
+    case completion = 3
+    /// A call of a method that answers with a stream.
+    case streamInvocation = 4
+    /// The caller wants no more of a call.
+    case cancelInvocation = 5
+    /// A sign of life.
+    case ping = 6
+    /// The sender is about to close the connection.
+    case close = 7
+    /// Messages have arrived.
+    case ack = 8
+    /// The number of the message that comes next.
+    case sequence = 9
+}
+
+/// How a connection is resumed after the loss of its transport. See
+/// ``HubConnectionBuilder/withStatefulReconnect(options:)``.
+public struct StatefulReconnectOptions: Sendable {
+    /// How many bytes of messages may wait for the server to acknowledge them. If there are more, calls wait. Default:
+    /// `nil`, which means 100,000.
+    public var bufferSize: Int?
+
+    /// Creates options.
+    public init() {}
+}
+
+/// How names of Swift's properties become the keys of MessagePack's maps. The keys of dictionaries stay as they are.
+public enum MessagePackKeys: Sendable {
+    /// The names stay as they are.
+    case asIs
+    /// `userName` becomes `UserName`, as .NET names its properties by default.
+    case pascalCase
+    /// The key for a name, and the name for a key.
+    case custom(key: @Sendable (String) -> String, name: @Sendable (String) -> String)
+}

@@ -1,0 +1,22 @@
+/// An error whose message the server may know. Throw it in a handler that answers a call of the server.
+///
+/// Of any other error, the server learns only that the handler failed: messages may contain what is secret.
+public struct HubError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// What the server gets.
+    public var message: String
+
+    /// Creates an error.
+    public init(_ message: String) { self.message = message }
+
+    /// The message.
+    public var description: String { message }
+
+    static func message(for error: any Error) -> String {
+        switch error {
+        case let error as HubError: error.message
+        case let error as SignalRClientError where error.code == .decodingFailed:
+            "The arguments do not fit the client's handler."
+        default: "The client's handler failed."
+        }
+    }
+}

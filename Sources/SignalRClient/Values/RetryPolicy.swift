@@ -1,0 +1,94 @@
+/// Decides how long to wait before the next attempt to reconnect.
+///
+/// The client asks it on its event loop, so it must not block.
+public protocol RetryPolicy: Sendable {
+    /// Returns the time to wait, in seconds, or `nil` to stop trying.
+    func nextRetryInterval(retryContext: RetryContext) -> TimeInterval?
+}
+
+/// What a ``RetryPolicy`` can base its decision on.
+public struct RetryContext: Sendable {
+    /// How many attempts have failed since the connection was lost: 0 the first time that the client asks.
+    public let retryCount: Int
+    /// The time since the connection was lost, in seconds.
+    public let elapsed: TimeInterval
+    /// Why the connection was lost, or why the last attempt failed; `nil` if the server closed it without an error.
+    public let retryReason: (any Error)?
+
+    /// Creates a context, for tests of a policy.
+    public init(retryCount: Int, elapsed: TimeInterval, retryReason: (any Error)?) {
+        self.retryCount = retryCount
+        self.elapsed = elapsed
+        self.retryReason = retryReason
+    }
+}
+
+/// The waits of a list, one after the other.
+public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
+    /// The waits, in seconds.
+    public var delays: [TimeInterval]
+    /// Whether the last wait is repeated without end. If `false`, the attempts stop after it.
+    public var repeatsLast: Bool
+
+    /// Creates the policy. An empty list stops at once.
+    public init(_ delays: [TimeInterval], repeatsLast: Bool = false) {
+        self.delays = delays
+        self.repeatsLast = repeatsLast
+    }
+
+    /// Returns the wait before the attempt, in seconds.
+    public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
+        if delays.indices.contains(retryContext.retryCount) { return delays[retryContext.retryCount] }
+        return repeatsLast ? delays.last : nil
+    }
+}
+
+/// Waits that grow by a factor up to a cap, each drawn evenly between zero and that bound, so that the clients of a server
+/// that comes back do not all arrive at once.
+public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
+    /// The bound of the first wait, in seconds. Default: 1.
+    public var base: TimeInterval
+    /// What the bound grows by each time. Default: 2.
+    public var factor: Double
+    /// The bound that is never passed, in seconds. Default: 30.
+    public var cap: TimeInterval
+    /// How many attempts it allows before it stops; `nil` for no limit. Default: `nil`.
+    public var maximumRetries: Int?
+
+    /// Creates the policy.
+    public init(base: TimeInterval = 1, factor: Double = 2, cap: TimeInterval = 30, maximumRetries: Int? = nil) {
+        self.base = base
+        self.factor = factor
+        self.cap = cap
+        self.maximumRetries = maximumRetries
+    }
+
+    /// Returns the wait before the attempt, in seconds.
+    public func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
+        if let maximumRetries, retryContext.retryCount >= maximumRetries { return nil }
+        let bound = min(base * pow(factor, Double(retryContext.retryCount)), cap)
+        return bound > 0 ? .random(in: 0...bound) : 0
+    }
+}
+
+extension RetryPolicy where Self == FixedDelayRetryPolicy {
+    /// The waits of a list, in seconds, and then no more unless the last one is repeated.
+    public static func delays(_ delays: [TimeInterval], repeatLast: Bool = false) -> FixedDelayRetryPolicy {
+        FixedDelayRetryPolicy(delays, repeatsLast: repeatLast)
+    }
+
+    /// The default waits, 0, 2, 10 and 30 seconds, and then 30 seconds without end.
+    public static var forever: FixedDelayRetryPolicy { FixedDelayRetryPolicy([0, 2, 10, 30], repeatsLast: true) }
+}
+
+extension RetryPolicy where Self == ExponentialDelayRetryPolicy {
+    /// Exponential back-off with full jitter. Times are in seconds.
+    public static func exponential(
+        base: TimeInterval = 1,
+        factor: Double = 2,
+        cap: TimeInterval = 30,
+        maximumRetries: Int? = nil
+    ) -> ExponentialDelayRetryPolicy {
+        ExponentialDelayRetryPolicy(base: base, factor: factor, cap: cap, maximumRetries: maximumRetries)
+    }
+}

@@ -1,0 +1,108 @@
+/// A call of the app, or a stream that it uploads. It is the id on the wire.
+package struct CallID: Hashable, Sendable, CustomStringConvertible {
+    package var number: UInt64
+
+    package init(_ number: UInt64) { self.number = number }
+
+    /// `nil` for an id that the client cannot have sent.
+    init?(wire: String) {
+        guard let number = UInt64(wire) else { return nil }
+        self.number = number
+    }
+
+    package var description: String { "\(number)" }
+}
+
+/// A call of `start()`, `stop()` or `send()` that waits.
+package struct WaiterID: Hashable, Sendable {
+    package var number: UInt64
+
+    package init(_ number: UInt64) { self.number = number }
+}
+
+/// One run at opening a transport, and the transport that it leads to.
+package struct AttemptID: Hashable, Sendable {
+    package var number: UInt64
+}
+
+/// What the handshake begins and what calls, streams and answers belong to. It outlives a transport that is resumed.
+package struct SessionID: Hashable, Sendable {
+    package var number: UInt64
+}
+
+/// A question to the retry policy.
+package struct QuestionID: Hashable, Sendable {
+    package var number: UInt64
+}
+
+package struct TimerID: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable, CaseIterable {
+        /// The server has not answered the handshake.
+        case handshake
+        /// The wait before the next attempt is over.
+        case retry
+        /// Nothing may have been sent for a while.
+        case keepAlive
+        /// Nothing may have been received for too long.
+        case serverTimeout
+        /// What was received is to be acknowledged.
+        case acknowledgement
+        /// The wait before the next try to resume the connection is over.
+        case resume
+        /// The connection was not resumed in time.
+        case resumeDeadline
+        /// The transport did not close in time.
+        case closing
+    }
+
+    package var kind: Kind
+    var serial: UInt64
+}
+
+/// Transports by which messages go.
+public struct HttpTransportType: OptionSet, Hashable, Sendable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// Creates a set from its bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// No transport.
+    public static let none: HttpTransportType = []
+    /// A WebSocket.
+    public static let webSockets = HttpTransportType(rawValue: 1)
+    /// Server-sent events, and requests for what the client sends. Only for JSON.
+    public static let serverSentEvents = HttpTransportType(rawValue: 2)
+    /// Requests that the server answers when it has something to say.
+    public static let longPolling = HttpTransportType(rawValue: 4)
+}
+
+/// What is known about a transport that is open.
+package struct TransportInfo: Hashable, Sendable {
+    /// The id that other clients may know; `nil` without a negotiation.
+    package var connectionID: String?
+    package var transport: HttpTransportType
+    /// Whether the server has granted that the connection can be resumed.
+    package var canBeResumed: Bool
+
+    package init(connectionID: String?, transport: HttpTransportType, canBeResumed: Bool = false) {
+        self.connectionID = connectionID
+        self.transport = transport
+        self.canBeResumed = canBeResumed
+    }
+
+    /// A server that answers polls is alive, and one that has nothing to say is silent for longer than any timeout.
+    var needsKeepAlive: Bool { transport != .longPolling }
+}
+
+/// What the app is told about the connection.
+package enum HubStatus: Hashable, Sendable {
+    case stopped(HubFailure?)
+    case connecting
+    case connected(TransportInfo)
+    /// The time is that of the machine's clock.
+    case reconnecting(attempt: Int, at: Duration, reason: HubFailure?)
+    /// The transport was lost, and the client tries to go on with the same connection.
+    case resuming(TransportInfo)
+    case resumed(TransportInfo)
+}

@@ -1,0 +1,196 @@
+/// Messages both ways, while there is a connection.
+extension HubStateMachine {
+    // MARK: Inputs of the app
+
+    /// Calls a method that answers once.
+    package mutating func invoke(_ id: CallID, _ invocation: HubInvocation, now: Duration) -> [Action] {
+        collect { $0.call(id, .invocation, invocation, now: now) }
+    }
+
+    /// Calls a method that answers with a stream.
+    package mutating func stream(_ id: CallID, _ invocation: HubInvocation, now: Duration) -> [Action] {
+        collect { $0.call(id, .stream, invocation, now: now) }
+    }
+
+    /// Calls a method that does not answer.
+    package mutating func send(_ id: WaiterID, _ invocation: HubInvocation, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.session != nil else {
+                return machine.add(.finishSend(id, .notConnected("send(method:arguments:)")))
+            }
+            machine.transmit(.invocation(invocation), receipt: id, now: now)
+            machine.beginUploads(invocation, of: nil)
+        }
+    }
+
+    /// The app wants no more of a call.
+    package mutating func cancelCall(_ id: CallID, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.session?.calls.removeValue(forKey: id) != nil else { return }
+            machine.transmit(.cancelInvocation(id: "\(id)"), now: now)
+            machine.finish(id, .failure(.cancelled))
+        }
+    }
+
+    /// One item of what the app uploads. The receipt tells when the next one may follow.
+    package mutating func upload(_ id: CallID, item: EncodedValue, receipt: WaiterID, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.session?.uploads[id] != nil else { return machine.add(.finishSend(receipt, .callEnded)) }
+            machine.transmit(.streamItem(id: "\(id)", item: item), receipt: receipt, now: now)
+        }
+    }
+
+    /// What the app uploads is complete, or failed for a reason that the server may know.
+    package mutating func endUpload(_ id: CallID, error: String?, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.session?.uploads.removeValue(forKey: id) != nil else { return }
+            machine.transmit(.completion(id: "\(id)", error.map { .error($0) } ?? .void), now: now)
+        }
+    }
+
+    /// Answers a call of the server, unless the connection on which it came is lost.
+    package mutating func answer(
+        _ outcome: HubOutcome,
+        to id: String,
+        of session: SessionID,
+        now: Duration
+    ) -> [Action] {
+        collect { machine in
+            guard machine.session?.id == session else { return }
+            machine.transmit(.completion(id: id, outcome), now: now)
+        }
+    }
+
+    /// The app takes messages too slowly: what waits for it must not fill the memory.
+    package mutating func overflowed(_ session: SessionID, _ message: String, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.session?.id == session else { return }
+            machine.lost(.client(.receiveBufferFull, message), now: now)
+        }
+    }
+
+    private mutating func call(_ id: CallID, _ kind: CallKind, _ invocation: HubInvocation, now: Duration) {
+        var invocation = invocation
+        invocation.id = "\(id)"
+        let message: HubMessage
+        let operation: String
+        switch kind {
+        case .invocation: (message, operation) = (.invocation(invocation), "invoke(method:arguments:)")
+        case .stream: (message, operation) = (.streamInvocation(invocation), "stream(method:arguments:)")
+        }
+        guard session != nil else { return add(.finishCall(id, .failure(.notConnected(operation)))) }
+        session?.calls[id] = kind
+        transmit(message, now: now)
+        beginUploads(invocation, of: id)
+    }
+
+    private mutating func beginUploads(_ invocation: HubInvocation, of call: CallID?) {
+        let uploads = invocation.streamIDs.compactMap { CallID(wire: $0) }
+        if uploads.isEmpty { return }
+        for upload in uploads { session?.uploads[upload] = .some(call) }
+        add(.beginUploads(uploads))
+    }
+
+    /// Ends a call that is not among those of the session any more.
+    private mutating func finish(_ id: CallID, _ result: Result<HubOutcome, HubFailure>) {
+        let uploads = session?.uploads.filter { $0.value == id }.keys.sorted { $0.number < $1.number } ?? []
+        for upload in uploads {
+            session?.uploads[upload] = nil
+            add(.cancelUpload(upload))
+        }
+        add(.finishCall(id, result))
+    }
+
+    // MARK: Sending
+
+    mutating func transmit(_ message: HubMessage, receipt: WaiterID? = nil, now: Duration) {
+        let bytes = configuration.hubProtocol.encode(message)
+        guard message.isTracked, let mustWait = session?.resumption?.mustWait else {
+            return write(bytes, receipt: receipt, now: now)
+        }
+        if mustWait {
+            session?.resumption?.hold(bytes, receipt)
+        } else {
+            transmitTracked(bytes, receipt: receipt, now: now)
+        }
+    }
+
+    private mutating func transmitTracked(_ bytes: [UInt8], receipt: WaiterID?, now: Duration) {
+        session?.resumption?.sent(bytes)
+        // It is sent whatever happens to this transport.
+        if let receipt { add(.finishSend(receipt, nil)) }
+        if case .down = session?.resumption?.link { return }
+        write(bytes, receipt: nil, now: now)
+    }
+
+    mutating func write(_ bytes: [UInt8], receipt: WaiterID?, now: Duration) {
+        guard let attempt, attempt.isHandshakeDone else { return }
+        session?.lastSent = now
+        add(.write(attempt.id, bytes, receipt: receipt))
+    }
+
+    mutating func sendHeld(now: Duration) {
+        while let held = session?.resumption?.takeHeld() {
+            transmitTracked(held.bytes, receipt: held.receipt, now: now)
+        }
+    }
+
+    // MARK: Receiving
+
+    mutating func handle(_ message: HubMessage, now: Duration) {
+        if session?.resumption != nil, !track(message) { return }
+        switch message {
+        case .invocation(let invocation):
+            if let session { add(.deliver(invocation, session.id)) }
+        case .streamItem(let id, let item, _):
+            guard let call = CallID(wire: id), let kind = session?.calls[call] else {
+                return add(.ignored("an item of a stream that is not open"))
+            }
+            switch kind {
+            case .stream: add(.deliverItem(call, item))
+            case .invocation:
+                session?.calls[call] = nil
+                finish(call, .failure(.signalR(.unexpectedMessageType("the method answers with a stream"))))
+            }
+        case .completion(let id, let outcome, _):
+            guard let call = CallID(wire: id), let kind = session?.calls.removeValue(forKey: call) else {
+                return add(.ignored("a completion of a call that does not wait"))
+            }
+            switch outcome {
+            case .error(let text): finish(call, .failure(.signalR(.invocationError(text))))
+            // The items were the result.
+            case .value where kind == .stream: finish(call, .success(.void))
+            case .value, .void: finish(call, .success(outcome))
+            }
+        case .close(let error, let allowReconnect): serverCloses(error, allowReconnect: allowReconnect, now: now)
+        case .ack(let number):
+            session?.resumption?.acknowledged(number)
+            sendHeld(now: now)
+        case .sequence(let number):
+            if session?.resumption != nil { synchronized(number, now: now) }
+        case .ping: break
+        case .streamInvocation, .cancelInvocation: add(.ignored("a message that only clients send"))
+        }
+    }
+
+    /// Counts a message of a connection that can be resumed. Returns whether it is to be handled.
+    private mutating func track(_ message: HubMessage) -> Bool {
+        if case .sequence = message { return true }
+        // Until the server has said where it goes on, nobody knows which message this is.
+        if case .synchronizing = session?.resumption?.link { return false }
+        guard message.isTracked, let (isNew, isAcknowledged) = session?.resumption?.received() else { return true }
+        if isAcknowledged, timers[.acknowledgement] == nil {
+            setTimer(.acknowledgement, after: Self.acknowledgementDelay)
+        }
+        return isNew
+    }
+
+    private mutating func serverCloses(_ error: String?, allowReconnect: Bool, now: Duration) {
+        let failure = error.map { HubFailure.client(.serverClosed, "Server returned an error on close: \($0)") }
+        if allowReconnect, configuration.reconnects {
+            lost(failure, now: now)
+        } else {
+            beginStopping(failure, now: now)
+        }
+    }
+}

@@ -1,0 +1,356 @@
+/// From an attempt to the handshake, and from the loss to the next attempt.
+extension HubStateMachine {
+    /// When the client tries to resume a connection, from its loss.
+    static let resumeTimes: [Duration] = [.zero, .seconds(1), .seconds(3), .seconds(6)]
+    static let resumeDeadline = Duration.seconds(10)
+    static let acknowledgementDelay = Duration.seconds(1)
+
+    // MARK: Inputs of the transport
+
+    package mutating func opened(_ id: AttemptID, _ info: TransportInfo, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.attempt?.id == id, machine.attempt?.info == nil else { return }
+            machine.attempt?.info = info
+            if machine.session != nil { return machine.reopened(now: now) }
+            machine.setTimer(.handshake, after: machine.configuration.handshakeTimeout)
+            let request = Handshake.request(
+                machine.configuration.hubProtocol,
+                version: info.canBeResumed ? 2 : 1
+            )
+            machine.add(.write(id, request, receipt: nil))
+        }
+    }
+
+    /// No transport could be opened.
+    package mutating func failed(_ id: AttemptID, _ failure: HubFailure, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.attempt?.id == id, machine.attempt?.info == nil else { return }
+            machine.attempt = nil
+            if machine.session == nil {
+                machine.attemptFailed(failure, now: now)
+            } else {
+                machine.reopenFailed(isForgotten: failure.isNotFound, now: now)
+            }
+        }
+    }
+
+    /// The transport ended: without a failure if the server ended it as it should.
+    package mutating func closed(_ id: AttemptID, _ failure: HubFailure?, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
+            machine.attempt = nil
+            switch machine.phase {
+            case .connected:
+                if machine.session?.resumption != nil {
+                    machine.linkLost(now: now)
+                } else {
+                    machine.lost(failure, now: now)
+                }
+            case .stopping: machine.closingEnded()
+            case .starting, .reconnecting:
+                let reason = HubFailure.client(.transportClosed, "the connection was closed during the handshake")
+                machine.attemptFailed(failure ?? reason, now: now)
+            case .stopped, .asking, .waiting: break
+            }
+        }
+    }
+
+    package mutating func received(_ id: AttemptID, _ bytes: [UInt8], now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
+            if case .stopping = machine.phase { return }
+            machine.session?.lastReceived = now
+            machine.attempt?.reader.append(bytes)
+            do throws(HubProtocolViolation) {
+                // A message may end the attempt, and what follows it with it.
+                while machine.attempt?.id == id, let frame = try machine.attempt?.reader.next() {
+                    if case .stopping = machine.phase { return }
+                    try machine.handle(frame, now: now)
+                }
+            } catch {
+                let failure = HubFailure.client(.protocolViolation, error.description)
+                if machine.session == nil {
+                    machine.attemptFailed(failure, now: now)
+                } else {
+                    machine.lost(failure, now: now)
+                }
+            }
+        }
+    }
+
+    package mutating func retryDecided(_ id: QuestionID, delay: Duration?, now: Duration) -> [Action] {
+        collect { machine in
+            guard case .asking(var outage, id) = machine.phase else { return }
+            guard let delay else { return machine.end(outage.reason) }
+            if !outage.isAnnounced { machine.add(.announceReconnecting(outage.reason)) }
+            outage.isAnnounced = true
+            machine.phase = .waiting(outage)
+            let wait = max(delay, .zero)
+            machine.add(
+                .publish(.reconnecting(attempt: outage.retryCount + 1, at: now + wait, reason: outage.reason))
+            )
+            machine.setTimer(.retry, after: wait)
+        }
+    }
+
+    // MARK: Attempts
+
+    mutating func beginStart(_ id: WaiterID) {
+        phase = .starting(id)
+        add(.publish(.connecting))
+        add(.open(beginAttempt()))
+    }
+
+    mutating func retry() {
+        guard case .waiting(let outage) = phase else { return }
+        phase = .reconnecting(outage)
+        add(.open(beginAttempt()))
+    }
+
+    private mutating func beginAttempt() -> AttemptID {
+        let id = AttemptID(number: nextSerial())
+        attempt = Attempt(id: id, reader: HubFrameReader(limit: configuration.maximumMessageSize))
+        return id
+    }
+
+    private mutating func abortAttempt() {
+        if let attempt { add(.abort(attempt.id)) }
+        attempt = nil
+        cancelTimer(.handshake)
+    }
+
+    /// An attempt led to no connection.
+    mutating func attemptFailed(_ failure: HubFailure, now: Duration) {
+        abortAttempt()
+        switch phase {
+        case .starting: failStart(failure)
+        case .reconnecting(var outage):
+            outage.retryCount += 1
+            outage.reason = failure
+            ask(outage, now: now)
+        case .stopped, .connected, .asking, .waiting, .stopping: break
+        }
+    }
+
+    mutating func failStart(_ failure: HubFailure) {
+        guard case .starting(let id) = phase else { return }
+        abortAttempt()
+        phase = .stopped
+        add(.publish(.stopped(failure)))
+        add(.finishStart(id, failure))
+    }
+
+    // MARK: Handshake
+
+    private mutating func handle(_ frame: ArraySlice<UInt8>, now: Duration) throws(HubProtocolViolation) {
+        if attempt?.isHandshakeDone == false {
+            switch Handshake.answer(frame) {
+            case .accepted: begin(now: now)
+            case .refused(let reason): attemptFailed(.signalR(.handshakeError(reason)), now: now)
+            case .unexpected: attemptFailed(.signalR(.expectedHandshakeResponse), now: now)
+            }
+        } else if let message = try configuration.hubProtocol.decode(frame) {
+            handle(message, now: now)
+        } else {
+            add(.ignored("a message of unknown type"))
+        }
+    }
+
+    /// There is a connection now.
+    private mutating func begin(now: Duration) {
+        guard let info = attempt?.info else { return }
+        cancelTimer(.handshake)
+        attempt?.isHandshakeDone = true
+        attempt?.reader.begin(configuration.hubProtocol)
+        var session = Session(id: SessionID(number: nextSerial()), info: info, lastSent: now, lastReceived: now)
+        if info.canBeResumed { session.resumption = Resumption(limit: configuration.resumptionBufferSize) }
+        self.session = session
+        let former = phase
+        phase = .connected
+        // A server learns from it how the client is configured.
+        if info.needsKeepAlive { transmit(.ping, now: now) }
+        beginKeepAlive()
+        add(.publish(.connected(info)))
+        switch former {
+        case .starting(let id): add(.finishStart(id, nil))
+        case .reconnecting: add(.announceReconnected)
+        case .stopped, .connected, .asking, .waiting, .stopping: break
+        }
+    }
+
+    // MARK: Loss
+
+    /// The connection is lost.
+    mutating func lost(_ failure: HubFailure?, now: Duration) {
+        endSession(failure ?? .callEnded)
+        abortAttempt()
+        if configuration.reconnects {
+            ask(Outage(since: now, reason: failure), now: now)
+        } else {
+            end(failure)
+        }
+    }
+
+    private mutating func ask(_ outage: Outage, now: Duration) {
+        let question = QuestionID(number: nextSerial())
+        phase = .asking(outage, question)
+        add(
+            .askRetryPolicy(
+                question,
+                retryCount: outage.retryCount,
+                elapsed: now - outage.since,
+                reason: outage.reason
+            )
+        )
+    }
+
+    // MARK: The end
+
+    /// Closes the transport, and waits for that.
+    mutating func beginStopping(_ failure: HubFailure?, stops: [WaiterID] = [], now: Duration) {
+        endSession(failure ?? .callEnded)
+        guard let attempt, attempt.isHandshakeDone else { return end(failure, stops: stops) }
+        phase = .stopping(Stopping(failure: failure, stops: stops))
+        setTimer(.closing, after: configuration.closeTimeout)
+        add(.close(attempt.id))
+    }
+
+    mutating func closingEnded() {
+        guard case .stopping(let stopping) = phase else { return }
+        cancelTimer(.closing)
+        end(stopping.failure, stops: stopping.stops)
+        if let start = stopping.start { beginStart(start) }
+    }
+
+    /// There is no connection any more, and none that could come back.
+    mutating func end(_ failure: HubFailure?, stops: [WaiterID] = []) {
+        abortAttempt()
+        cancelTimer(.retry)
+        phase = .stopped
+        add(.publish(.stopped(failure)))
+        add(.announceClosed(failure))
+        for stop in stops { add(.finishStop(stop)) }
+    }
+
+    private mutating func endSession(_ failure: HubFailure) {
+        guard let session else { return }
+        self.session = nil
+        for kind: TimerID.Kind in [.keepAlive, .serverTimeout, .acknowledgement, .resume, .resumeDeadline] {
+            cancelTimer(kind)
+        }
+        // In their order, so that the same inputs lead to the same actions.
+        for upload in session.uploads.keys.sorted(by: { $0.number < $1.number }) { add(.cancelUpload(upload)) }
+        for held in session.resumption?.held ?? [] {
+            if let receipt = held.receipt { add(.finishSend(receipt, failure)) }
+        }
+        for call in session.calls.keys.sorted(by: { $0.number < $1.number }) {
+            add(.finishCall(call, .failure(failure)))
+        }
+    }
+
+    // MARK: Keep-alive
+
+    mutating func beginKeepAlive() {
+        guard session?.info.needsKeepAlive == true else { return }
+        setTimer(.keepAlive, after: configuration.keepAliveInterval)
+        setTimer(.serverTimeout, after: configuration.serverTimeout)
+    }
+
+    /// The timer is not set anew whenever something is sent: it looks at when that was.
+    mutating func keepAlive(now: Duration) {
+        guard let session else { return }
+        let due = session.lastSent + configuration.keepAliveInterval
+        if due <= now { transmit(.ping, now: now) }
+        setTimer(.keepAlive, after: due <= now ? configuration.keepAliveInterval : due - now)
+    }
+
+    mutating func checkServerTimeout(now: Duration) {
+        guard let session else { return }
+        let due = session.lastReceived + configuration.serverTimeout
+        if due <= now {
+            lost(.signalR(.serverTimeout(configuration.serverTimeout / .seconds(1))), now: now)
+        } else {
+            setTimer(.serverTimeout, after: due - now)
+        }
+    }
+
+    // MARK: Resuming
+
+    /// The transport of a connection that can be resumed is lost.
+    private mutating func linkLost(now: Duration) {
+        let link: Resumption.Link
+        switch session?.resumption?.link {
+        case .up:
+            link = .down(since: now, tries: 0)
+            for kind: TimerID.Kind in [.keepAlive, .serverTimeout, .acknowledgement] { cancelTimer(kind) }
+            if let info = session?.info { add(.publish(.resuming(info))) }
+            setTimer(.resumeDeadline, after: Self.resumeDeadline)
+        case .synchronizing(let since, let tries): link = .down(since: since, tries: tries)
+        case .down, nil: return
+        }
+        session?.resumption?.link = link
+        scheduleReopen(now: now)
+    }
+
+    private mutating func scheduleReopen(now: Duration) {
+        guard case .down(let since, let tries) = session?.resumption?.link else { return }
+        guard Self.resumeTimes.indices.contains(tries) else { return resumptionFailed(now: now) }
+        setTimer(.resume, after: since + Self.resumeTimes[tries] - now)
+    }
+
+    mutating func reopen() {
+        guard case .down(let since, let tries) = session?.resumption?.link else { return }
+        session?.resumption?.link = .down(since: since, tries: tries + 1)
+        add(.reopen(beginAttempt()))
+    }
+
+    private mutating func reopenFailed(isForgotten: Bool, now: Duration) {
+        if isForgotten { resumptionFailed(now: now) } else { scheduleReopen(now: now) }
+    }
+
+    /// The server has to be told first where this side goes on, and then what it may not have got.
+    private mutating func reopened(now: Duration) {
+        guard case .down(let since, let tries) = session?.resumption?.link, let resumption = session?.resumption else {
+            return
+        }
+        session?.resumption?.link = .synchronizing(since: since, tries: tries)
+        attempt?.isHandshakeDone = true
+        attempt?.reader.begin(configuration.hubProtocol)
+        transmit(.sequence(resumption.firstToSend), now: now)
+        for sent in resumption.unacknowledged { write(sent.bytes, receipt: nil, now: now) }
+    }
+
+    /// The server has said with which message it goes on.
+    mutating func synchronized(_ number: UInt64, now: Duration) {
+        guard session?.resumption?.synchronize(number) == true else {
+            let text = "Sequence ID greater than amount of messages we've received."
+            return lost(.client(.sequenceError, text), now: now)
+        }
+        guard case .synchronizing = session?.resumption?.link, let info = session?.info else { return }
+        session?.resumption?.link = .up
+        cancelTimer(.resumeDeadline)
+        beginKeepAlive()
+        add(.publish(.resumed(info)))
+        sendHeld(now: now)
+    }
+
+    mutating func resumptionFailed(now: Duration) {
+        lost(.client(.transportClosed, "the connection was lost, and could not be resumed"), now: now)
+    }
+
+    mutating func acknowledge(now: Duration) {
+        guard let resumption = session?.resumption, resumption.link == .up else { return }
+        transmit(.ack(resumption.latest), now: now)
+    }
+}
+
+extension HubFailure {
+    /// The server does not know the connection any more.
+    fileprivate var isNotFound: Bool {
+        switch self {
+        case .signalR(.unexpectedResponseCode(404)): true
+        case .client(let error): error.httpStatus == 404
+        case .signalR, .cancelled: false
+        }
+    }
+}

@@ -1,0 +1,244 @@
+/// Decides what a connection does: inputs are methods, and each returns the actions to carry out, in their order.
+///
+/// It has no clock, transport, task or closure. Times are those of a clock that goes on while the computer is suspended.
+package struct HubStateMachine: Sendable {
+    package struct Configuration: Sendable {
+        package var hubProtocol: HubProtocol
+        package var handshakeTimeout: Duration = .seconds(15)
+        package var serverTimeout: Duration = .seconds(30)
+        package var keepAliveInterval: Duration = .seconds(15)
+        /// How long the transport may take to close.
+        package var closeTimeout: Duration = .seconds(5)
+        /// Whether there is a retry policy to ask after a loss.
+        package var reconnects = false
+        /// The largest message of the server, in bytes.
+        package var maximumMessageSize = 16 << 20
+        /// How many bytes may wait to be acknowledged, if the connection can be resumed.
+        package var resumptionBufferSize = 100_000
+
+        package init(_ hubProtocol: HubProtocol) { self.hubProtocol = hubProtocol }
+    }
+
+    package enum Action: Equatable, Sendable {
+        /// Negotiate, and open a transport. ``opened(_:_:now:)`` or ``failed(_:_:now:)`` answers it.
+        case open(AttemptID)
+        /// Open another transport for the same connection, without a negotiation. It is answered in the same way.
+        case reopen(AttemptID)
+        /// Write bytes, and tell the waiting call whether that worked.
+        case write(AttemptID, [UInt8], receipt: WaiterID?)
+        /// Write what was written before, and close the transport. ``closed(_:_:now:)`` answers it.
+        case close(AttemptID)
+        /// End the transport, or the attempt to open one, at once. Nothing is heard of it again.
+        case abort(AttemptID)
+        case schedule(TimerID, after: Duration)
+        case cancel(TimerID)
+        /// Ask the retry policy. ``retryDecided(_:delay:now:)`` answers it.
+        case askRetryPolicy(QuestionID, retryCount: Int, elapsed: Duration, reason: HubFailure?)
+
+        case finishStart(WaiterID, HubFailure?)
+        case finishStop(WaiterID)
+        /// A call of `send` returns, without a transport that has written something.
+        case finishSend(WaiterID, HubFailure?)
+        /// A call or stream of the app ends. It is the last action for that id.
+        case finishCall(CallID, Result<HubOutcome, HubFailure>)
+        case deliverItem(CallID, EncodedValue)
+        /// The call was sent: what the app uploads may follow.
+        case beginUploads([CallID])
+        /// Nobody wants the rest of what the app uploads.
+        case cancelUpload(CallID)
+        /// The server calls a method of the app. If it has an id, ``answer(_:to:of:now:)`` answers it.
+        case deliver(HubInvocation, SessionID)
+
+        case announceReconnecting(HubFailure?)
+        case announceReconnected
+        case announceClosed(HubFailure?)
+        case publish(HubStatus)
+        /// The server's message was ignored, for this reason.
+        case ignored(String)
+    }
+
+    enum Phase: Sendable {
+        case stopped
+        case starting(WaiterID)
+        case connected
+        /// The retry policy is being asked.
+        case asking(Outage, QuestionID)
+        case waiting(Outage)
+        case reconnecting(Outage)
+        /// The transport is closing.
+        case stopping(Stopping)
+    }
+
+    /// The time without a connection, from the loss.
+    struct Outage: Sendable {
+        var since: Duration
+        var retryCount = 0
+        /// The loss, or why the last attempt failed.
+        var reason: HubFailure?
+        var isAnnounced = false
+    }
+
+    struct Stopping: Sendable {
+        var failure: HubFailure?
+        var stops: [WaiterID] = []
+        /// A call of `start()` that waits for the end.
+        var start: WaiterID?
+    }
+
+    /// A transport that is open, or that is being opened.
+    struct Attempt: Sendable {
+        var id: AttemptID
+        /// `nil` until it is open.
+        var info: TransportInfo?
+        var isHandshakeDone = false
+        var reader: HubFrameReader
+    }
+
+    enum CallKind: Sendable {
+        case invocation
+        case stream
+    }
+
+    /// What belongs to one connection, and ends with it.
+    struct Session: Sendable {
+        var id: SessionID
+        var info: TransportInfo
+        var calls: [CallID: CallKind] = [:]
+        /// What the app uploads, with the call that it belongs to; `nil` for a call without an answer.
+        var uploads: [CallID: CallID?] = [:]
+        var lastSent: Duration
+        var lastReceived: Duration
+        var resumption: Resumption?
+    }
+
+    package let configuration: Configuration
+    var phase = Phase.stopped
+    /// There is one at most.
+    var attempt: Attempt?
+    /// There is one in the phase `connected` only.
+    var session: Session?
+    var timers: [TimerID.Kind: TimerID] = [:]
+    private var actions: [Action] = []
+    private var serial: UInt64 = 0
+
+    package init(_ configuration: Configuration) { self.configuration = configuration }
+
+    // MARK: Reading
+
+    package enum State: Hashable, Sendable {
+        case stopped
+        case connecting
+        case connected
+        case reconnecting
+    }
+
+    package var state: State {
+        switch phase {
+        case .stopped: .stopped
+        case .stopping(let stopping): stopping.start == nil ? .stopped : .connecting
+        case .starting: .connecting
+        case .connected: .connected
+        case .asking, .waiting, .reconnecting: .reconnecting
+        }
+    }
+
+    /// For tests: the timers that run.
+    package var runningTimers: Set<TimerID> { Set(timers.values) }
+    /// For tests: the calls that wait.
+    package var pendingCalls: Set<CallID> { Set(session.map { Array($0.calls.keys) } ?? []) }
+
+    // MARK: Inputs of the app
+
+    package mutating func start(_ id: WaiterID, now: Duration) -> [Action] {
+        collect { machine in
+            switch machine.phase {
+            case .stopped: machine.beginStart(id)
+            case .stopping(var stopping) where stopping.start == nil:
+                stopping.start = id
+                machine.phase = .stopping(stopping)
+            case .stopping, .starting, .connected, .asking, .waiting, .reconnecting:
+                machine.add(.finishStart(id, .notStopped))
+            }
+        }
+    }
+
+    /// The task that waits for the start was cancelled.
+    package mutating func cancelStart(_ id: WaiterID, now: Duration) -> [Action] {
+        collect { machine in
+            switch machine.phase {
+            case .starting(id): machine.failStart(.cancelled)
+            case .stopping(var stopping) where stopping.start == id:
+                stopping.start = nil
+                machine.phase = .stopping(stopping)
+                machine.add(.finishStart(id, .cancelled))
+            case .stopped, .stopping, .starting, .connected, .asking, .waiting, .reconnecting: break
+            }
+        }
+    }
+
+    package mutating func stop(_ id: WaiterID, now: Duration) -> [Action] {
+        collect { machine in
+            switch machine.phase {
+            case .stopped: machine.add(.finishStop(id))
+            case .starting:
+                machine.failStart(.signalR(.connectionAborted))
+                machine.add(.finishStop(id))
+            case .connected:
+                machine.transmit(.close(error: nil, allowReconnect: false), now: now)
+                machine.beginStopping(nil, stops: [id], now: now)
+            case .asking, .waiting, .reconnecting: machine.end(nil, stops: [id])
+            case .stopping(var stopping):
+                if let start = stopping.start { machine.add(.finishStart(start, .signalR(.connectionAborted))) }
+                stopping.start = nil
+                stopping.stops.append(id)
+                machine.phase = .stopping(stopping)
+            }
+        }
+    }
+
+    // MARK: Timers
+
+    package mutating func timerFired(_ id: TimerID, now: Duration) -> [Action] {
+        collect { machine in
+            guard machine.timers[id.kind] == id else { return }
+            machine.timers[id.kind] = nil
+            switch id.kind {
+            case .handshake: machine.attemptFailed(.signalR(.noHandshakeMessageReceived), now: now)
+            case .retry: machine.retry()
+            case .keepAlive: machine.keepAlive(now: now)
+            case .serverTimeout: machine.checkServerTimeout(now: now)
+            case .acknowledgement: machine.acknowledge(now: now)
+            case .resume: machine.reopen()
+            case .resumeDeadline: machine.resumptionFailed(now: now)
+            case .closing: machine.closingEnded()
+            }
+        }
+    }
+
+    // MARK: Actions
+
+    mutating func collect(_ input: (inout Self) -> Void) -> [Action] {
+        input(&self)
+        defer { actions = [] }
+        return actions
+    }
+
+    mutating func add(_ action: Action) { actions.append(action) }
+
+    mutating func nextSerial() -> UInt64 {
+        serial += 1
+        return serial
+    }
+
+    /// There is one timer of each kind: an earlier one is cancelled.
+    mutating func setTimer(_ kind: TimerID.Kind, after delay: Duration) {
+        cancelTimer(kind)
+        let timer = TimerID(kind: kind, serial: nextSerial())
+        timers[kind] = timer
+        add(.schedule(timer, after: max(delay, .zero)))
+    }
+
+    mutating func cancelTimer(_ kind: TimerID.Kind) {
+        if let timer = timers.removeValue(forKey: kind) { add(.cancel(timer)) }
+    }
+}

@@ -1,0 +1,81 @@
+/// What both sides remember so that a connection survives the loss of its transport.
+///
+/// Each side numbers the messages that it sends, and keeps them until the other side has acknowledged them.
+package struct Resumption: Sendable {
+    package enum Link: Hashable, Sendable {
+        case up
+        /// The transport was lost at this time, and so many tries to open another one were made.
+        case down(since: Duration, tries: Int)
+        /// A new transport is open, and the server has not said yet with which message it goes on.
+        case synchronizing(since: Duration, tries: Int)
+    }
+
+    package struct Sent: Sendable {
+        package var number: UInt64
+        package var bytes: [UInt8]
+    }
+
+    package struct Held: Sendable {
+        package var bytes: [UInt8]
+        package var receipt: WaiterID?
+    }
+
+    /// Beyond so many bytes, messages wait until the server has acknowledged others.
+    let limit: Int
+    package var link = Link.up
+    package private(set) var sentCount: UInt64 = 0
+    package private(set) var unacknowledged: [Sent] = []
+    package private(set) var bufferedBytes = 0
+    /// What waits because the buffer is full.
+    package private(set) var held: [Held] = []
+    private var next: UInt64 = 1
+    package private(set) var latest: UInt64 = 0
+
+    package init(limit: Int) { self.limit = limit }
+
+    private var isFull: Bool { bufferedBytes >= limit }
+
+    /// Nothing overtakes what already waits.
+    package var mustWait: Bool { isFull || !held.isEmpty }
+
+    package mutating func hold(_ bytes: [UInt8], _ receipt: WaiterID?) {
+        held.append(Held(bytes: bytes, receipt: receipt))
+    }
+
+    /// The message that waits longest, if there is room for it.
+    package mutating func takeHeld() -> Held? { isFull || held.isEmpty ? nil : held.removeFirst() }
+
+    package mutating func sent(_ bytes: [UInt8]) {
+        sentCount += 1
+        unacknowledged.append(Sent(number: sentCount, bytes: bytes))
+        bufferedBytes += bytes.count
+    }
+
+    package mutating func acknowledged(_ number: UInt64) {
+        let count = unacknowledged.prefix { $0.number <= number }.count
+        bufferedBytes -= unacknowledged.prefix(count).reduce(0) { $0 + $1.bytes.count }
+        unacknowledged.removeFirst(count)
+    }
+
+    /// The number of the message that this side sends next over a new transport.
+    package var firstToSend: UInt64 { unacknowledged.first?.number ?? sentCount + 1 }
+
+    /// A message that the server numbers has arrived.
+    ///
+    /// - Returns: Whether it is new, and whether it is to be acknowledged.
+    package mutating func received() -> (isNew: Bool, isAcknowledged: Bool) {
+        let number = next
+        next += 1
+        guard number > latest else { return (false, number == latest) }
+        latest = number
+        return (true, true)
+    }
+
+    /// Goes on with a message of the server; false if it cannot have sent that one yet.
+    package mutating func synchronize(_ number: UInt64) -> Bool {
+        // What was acknowledged is not sent again, even if the link was lost while an earlier replay was under way.
+        guard number <= max(next, latest + 1) else { return false }
+        next = number
+        return true
+    }
+}

@@ -1,0 +1,35 @@
+/// What the core knows as an error: one of the two public types, or that the app has cancelled.
+package enum HubFailure: Error, Hashable, Sendable {
+    case signalR(SignalRError)
+    case client(SignalRClientError)
+    case cancelled
+
+    /// What the app gets.
+    package var error: any Error {
+        switch self {
+        case .signalR(let error): error
+        case .client(let error): error
+        case .cancelled: CancellationError()
+        }
+    }
+}
+
+extension HubFailure {
+    static func client(_ code: SignalRClientError.Code, _ message: String) -> Self {
+        .client(SignalRClientError(code, message))
+    }
+
+    /// For calls that wait when the connection ends without an error.
+    static let callEnded = client(
+        .callEnded,
+        "Invocation canceled due to the underlying connection being closed."
+    )
+
+    static func notConnected(_ operation: String) -> Self {
+        .signalR(.invalidOperation("\(operation) is not possible: the connection is not in the 'Connected' state."))
+    }
+
+    static let notStopped = signalR(
+        .invalidOperation("start() is not possible: the connection is not in the 'Stopped' state.")
+    )
+}

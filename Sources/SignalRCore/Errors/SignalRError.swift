@@ -1,0 +1,95 @@
+/// An error of a SignalR connection. The cases are those of Microsoft's Swift client.
+///
+/// What has no case here is a ``SignalRClientError``.
+public enum SignalRError: Error, Hashable, Sendable {
+    /// A message ended too early.
+    case incompleteMessage
+    /// An argument, item or result is not of a type that can be sent.
+    case invalidDataType
+    /// The handshake could not be encoded.
+    case failedToEncodeHandshakeRequest
+    /// A response of the server could not be decoded.
+    case failedToDecodeResponseData
+    /// The server sent something else before its answer to the handshake.
+    case expectedHandshakeResponse
+    /// The server sent no answer to the handshake.
+    case noHandshakeMessageReceived
+    /// The server does not know the version of the handshake.
+    case unsupportedHandshakeVersion
+    /// The server refused the handshake, for the reason given.
+    case handshakeError(String)
+    /// The connection was stopped while it started.
+    case connectionAborted
+    /// The server's answer to the negotiation cannot be used, for the reason given.
+    case negotiationError(String)
+    /// The connection could not be started, for the reason given.
+    case failedToStartConnection(String)
+    /// The operation is not possible in this state, for the reason given.
+    case invalidOperation(String)
+    /// The server answered with this HTTP status.
+    case unexpectedResponseCode(Int)
+    /// A text message was not UTF-8.
+    case invalidTextMessageEncoding
+    /// An HTTP request took too long.
+    case httpTimeoutError
+    /// A response has another type than the request asked for.
+    case invalidResponseType
+    /// Something was sent before the transport was connected.
+    case cannotSentUntilTransportConnected
+    /// Data cannot be used, for the reason given.
+    case invalidData(String)
+    /// The stream of server-sent events could not be opened.
+    case eventSourceFailedToConnect
+    /// Server-sent events cannot carry binary messages.
+    case eventSourceInvalidTransferFormat
+    /// The URL cannot be used.
+    case invalidUrl(String)
+    /// The server's method failed, for the reason given.
+    case invocationError(String)
+    /// The transport cannot be used, for the reason given.
+    case unsupportedTransport(String)
+    /// A message is larger than the protocol allows.
+    case messageBiggerThan2GB
+    /// A message has a type that does not belong there.
+    case unexpectedMessageType(String)
+    /// The stream was cancelled.
+    case streamCancelled
+    /// Nothing came from the server for so many seconds.
+    case serverTimeout(Double)
+}
+
+extension SignalRError: CustomStringConvertible {
+    /// What failed and why, in one line.
+    public var description: String {
+        switch self {
+        case .incompleteMessage: "A message ended too early."
+        case .invalidDataType: "The value is not of a type that can be sent."
+        case .failedToEncodeHandshakeRequest: "The handshake could not be encoded."
+        case .failedToDecodeResponseData: "A response of the server could not be decoded."
+        case .expectedHandshakeResponse: "Handshake failed: the server sent something else than its answer."
+        case .noHandshakeMessageReceived: "Handshake failed: the server did not answer in time."
+        case .unsupportedHandshakeVersion: "Handshake failed: the server does not know its version."
+        case .handshakeError(let reason): "Handshake failed: \(reason)"
+        case .connectionAborted: "The connection was stopped while it started."
+        case .negotiationError(let reason): "Negotiation failed: \(reason)"
+        case .failedToStartConnection(let reason): "The connection could not be started: \(reason)"
+        case .invalidOperation(let reason): "Invalid operation: \(reason)"
+        case .unexpectedResponseCode(let status): "The server answered with HTTP status \(status)."
+        case .invalidTextMessageEncoding: "A text message is not UTF-8."
+        case .httpTimeoutError: "An HTTP request took too long."
+        case .invalidResponseType: "A response has another type than the request asked for."
+        case .cannotSentUntilTransportConnected: "Nothing can be sent until the transport is connected."
+        case .invalidData(let reason): "Invalid data: \(reason)"
+        case .eventSourceFailedToConnect: "The stream of server-sent events could not be opened."
+        case .eventSourceInvalidTransferFormat: "Server-sent events cannot carry binary messages. Use JSON."
+        case .invalidUrl(let url): "Invalid URL: \(url)"
+        case .invocationError(let reason): "The server's method failed: \(reason)"
+        case .unsupportedTransport(let reason): "Unsupported transport: \(reason)"
+        case .messageBiggerThan2GB: "A message is larger than 2 GB."
+        case .unexpectedMessageType(let type): "Unexpected message: \(type)"
+        case .streamCancelled: "The stream was cancelled."
+        case .serverTimeout(let seconds):
+            "Server timeout (\(seconds) s) elapsed without receiving a message from the server."
+        }
+    }
+}

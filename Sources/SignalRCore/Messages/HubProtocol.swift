@@ -1,0 +1,40 @@
+/// How messages become bytes.
+package enum HubProtocol: Hashable, Sendable {
+    case json
+    case messagePack
+
+    /// The name in the handshake.
+    package var name: String {
+        switch self {
+        case .json: "json"
+        case .messagePack: "messagepack"
+        }
+    }
+
+    /// Whether frames are binary, and not text.
+    package var isBinary: Bool { self == .messagePack }
+
+    /// The whole frame of a message.
+    package func encode(_ message: HubMessage) -> [UInt8] {
+        switch self {
+        case .json: JSONHubProtocol.encode(message)
+        case .messagePack: MessagePackHubProtocol.encode(message)
+        }
+    }
+
+    /// Reads what a frame holds; `nil` if this version does not know the type of the message.
+    package func decode(_ payload: ArraySlice<UInt8>) throws(HubProtocolViolation) -> HubMessage? {
+        switch self {
+        case .json: try JSONHubProtocol.decode(payload)
+        case .messagePack: try MessagePackHubProtocol.decode(payload)
+        }
+    }
+
+    /// The value that means nothing.
+    package var null: EncodedValue {
+        switch self {
+        case .json: Array("null".utf8)[...]
+        case .messagePack: [0xC0]
+        }
+    }
+}

@@ -1,0 +1,60 @@
+/// The addresses of a hub, made from the one that the app gave. They are texts: what the query means is the server's matter.
+package enum ConnectionURL {
+    /// Where to negotiate: the path gets another segment, and the query stays.
+    package static func negotiation(_ base: String, resumable: Bool) -> String {
+        let (path, query, _) = split(base)
+        var url = path + (path.hasSuffix("/") ? "" : "/") + "negotiate"
+        if let query { url += "?" + query }
+        if !names(in: query).contains("negotiateVersion") { url = adding("negotiateVersion=1", to: url) }
+        if resumable, !names(in: query).contains("useStatefulReconnect") {
+            url = adding("useStatefulReconnect=true", to: url)
+        }
+        return url
+    }
+
+    /// Where a transport connects. Without a token, there was no negotiation.
+    package static func transport(_ base: String, token: String?) -> String {
+        guard let token else { return base }
+        return adding("id=" + percentEncoded(token), to: split(base).url)
+    }
+
+    /// Where to poll: the number makes the address new for caches.
+    package static func poll(_ transport: String, number: UInt64) -> String { adding("_=\(number)", to: transport) }
+
+    package static func adding(_ name: String, _ value: String, to url: String) -> String {
+        adding("\(name)=\(percentEncoded(value))", to: url)
+    }
+
+    /// An address that may be logged.
+    package static func withoutQuery(_ url: String) -> String { split(url).path }
+
+    private static func adding(_ parameter: String, to url: String) -> String {
+        url + (url.contains("?") ? "&" : "?") + parameter
+    }
+
+    /// A fragment is never sent.
+    private static func split(_ url: String) -> (path: String, query: String?, url: String) {
+        let whole = url.prefix { $0 != "#" }
+        let path = whole.prefix { $0 != "?" }
+        guard path.endIndex < whole.endIndex else { return (String(path), nil, String(whole)) }
+        return (String(path), String(whole[whole.index(after: path.endIndex)...]), String(whole))
+    }
+
+    private static func names(in query: String?) -> Set<String> {
+        Set((query ?? "").split(separator: "&").map { String($0.prefix { $0 != "=" }) })
+    }
+
+    private static func percentEncoded(_ text: String) -> String {
+        text.utf8.reduce(into: "") { encoded, byte in
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"),
+                UInt8(ascii: "~"):
+                encoded.unicodeScalars.append(Unicode.Scalar(byte))
+            default:
+                let digits = String(byte, radix: 16, uppercase: true)
+                encoded += digits.count == 1 ? "%0" + digits : "%" + digits
+            }
+        }
+    }
+}

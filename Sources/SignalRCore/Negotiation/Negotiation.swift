@@ -1,0 +1,98 @@
+/// The server's answer to a negotiation.
+package enum NegotiationAnswer: Hashable, Sendable {
+    case accepted(Negotiation)
+    /// Negotiate again elsewhere, with this token instead of the app's.
+    case redirect(url: String, accessToken: String?)
+    /// The server refuses, for this reason.
+    case refused(String)
+
+    /// - Throws: If the answer is not one of ASP.NET Core SignalR.
+    package init(_ body: [UInt8]) throws(HubProtocolViolation) {
+        var text: [String: String] = [:]
+        var negotiation = Negotiation()
+        var version: UInt64 = 0
+        var isOldServer = false
+        for (name, value) in try JSONScanner.members(of: body[...]) {
+            if JSONScanner.isNull(value) { continue }
+            switch name {
+            case "error", "url", "accessToken", "connectionId", "connectionToken":
+                text[name] = try JSONScanner.string(value)
+            case "negotiateVersion": version = JSONScanner.unsigned(value) ?? 0
+            case "ProtocolVersion": isOldServer = true
+            case "useStatefulReconnect": negotiation.canBeResumed = JSONScanner.bool(value) ?? false
+            case "availableTransports":
+                for transport in try JSONScanner.elements(of: value) {
+                    negotiation.transports.append(try OfferedTransport(transport))
+                }
+            default: continue
+            }
+        }
+        if let reason = text["error"] {
+            self = .refused(reason)
+        } else if isOldServer {
+            throw HubProtocolViolation("the server is one of ASP.NET SignalR, which has another protocol")
+        } else if let url = text["url"] {
+            self = .redirect(url: url, accessToken: text["accessToken"])
+        } else {
+            guard let id = text["connectionId"] else { throw HubProtocolViolation("it has no 'connectionId'") }
+            negotiation.connectionID = id
+            negotiation.connectionToken = version > 0 ? text["connectionToken"] ?? id : id
+            self = .accepted(negotiation)
+        }
+    }
+}
+
+/// A connection that the server has prepared.
+package struct Negotiation: Hashable, Sendable {
+    /// The id that other clients may know.
+    package var connectionID = ""
+    /// The secret that stands for the connection.
+    package var connectionToken = ""
+    /// In the server's order of preference.
+    package var transports: [OfferedTransport] = []
+    package var canBeResumed = false
+
+    package init() {}
+}
+
+/// A transport that the server offers.
+package struct OfferedTransport: Hashable, Sendable {
+    package var name: String
+    /// `nil` if this version does not know the transport.
+    package var transport: HttpTransportType?
+    package var carriesText = false
+    package var carriesBinary = false
+
+    fileprivate init(_ object: ArraySlice<UInt8>) throws(HubProtocolViolation) {
+        name = ""
+        for (member, value) in try JSONScanner.members(of: object) {
+            switch member {
+            case "transport": name = try JSONScanner.string(value)
+            case "transferFormats":
+                for format in try JSONScanner.elements(of: value) {
+                    let format = try JSONScanner.string(format).lowercased()
+                    if format == "text" { carriesText = true }
+                    if format == "binary" { carriesBinary = true }
+                }
+            default: continue
+            }
+        }
+        transport =
+            switch name.lowercased() {
+            case "websockets": .webSockets
+            case "serversentevents": .serverSentEvents
+            case "longpolling": .longPolling
+            default: nil
+            }
+    }
+
+    /// Why the transport cannot be used; `nil` if it can.
+    package func obstacle(for hubProtocol: HubProtocol, permitted: HttpTransportType) -> String? {
+        guard let transport else { return "this client does not know it" }
+        if !permitted.contains(transport) { return "the options do not permit it" }
+        if !(hubProtocol.isBinary ? carriesBinary : carriesText) {
+            return "it does not carry \(hubProtocol.isBinary ? "binary" : "text") messages"
+        }
+        return nil
+    }
+}

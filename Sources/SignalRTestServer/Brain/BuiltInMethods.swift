@@ -1,0 +1,119 @@
+import SignalRClient
+import SignalRCore
+
+/// The methods that every test hub has.
+enum BuiltInMethods {
+    /// Those that take time.
+    static func task(_ name: String, isStream: Bool) -> HubBrain.Method? {
+        switch (name, isStream) {
+        case ("slow", false):
+            { call, arguments in
+                let seconds = try call.coder.decode(Double.self, from: arguments.element(0))
+                try await Task.sleep(for: .seconds(seconds))
+                return .value(try call.coder.encode("done"))
+            }
+        case ("add_stream", false):
+            { call, _ in
+                var sum = 0
+                for try await item in call.upload(0, of: Int.self) { sum += item }
+                return .value(try call.coder.encode(sum))
+            }
+        case ("ask_me", false):
+            { call, arguments in
+                let method = try call.coder.decode(String.self, from: arguments.element(0))
+                return try await call.invoke(method, Array(arguments.dropFirst()))
+            }
+        case ("counter", true), ("counter_fail", true):
+            { call, arguments in
+                let count = try call.coder.decode(Int.self, from: arguments.element(0))
+                let delay = arguments.count > 1 ? try call.coder.decode(Double.self, from: arguments[1]) : 0
+                for number in 0..<max(count, 0) {
+                    try Task.checkCancellation()
+                    call.item(try call.coder.encode(number))
+                    if delay > 0 { try await Task.sleep(for: .seconds(delay)) }
+                }
+                if name == "counter_fail" { throw HubError("Ran out of data!") }
+                return .void
+            }
+        case ("echo_stream", true):
+            { call, _ in
+                for try await item in call.upload(0) { call.item(item) }
+                return .void
+            }
+        default: nil
+        }
+    }
+}
+
+extension HubBrain {
+    /// Runs a method that takes no time. Returns whether there is one of this name.
+    func answerAtOnce(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) -> Bool {
+        guard let coder = connection.coder else { return true }
+        let name = invocation.target.lowercased()
+        let streams = ["counter", "counter_fail", "echo_stream"]
+        if isStream,
+            BuiltInMethods.task(name, isStream: false) != nil || methods[name] == nil && !streams.contains(name)
+        {
+            complete(invocation, .error("The method '\(invocation.target)' does not stream."), connection)
+            return true
+        }
+        if !isStream, streams.contains(name) {
+            complete(invocation, .error("The method '\(invocation.target)' streams."), connection)
+            return true
+        }
+        let arguments = invocation.arguments
+        do {
+            switch name {
+            case "echo": complete(invocation, .value(try arguments.element(0)), connection)
+            case "add":
+                let sum = try coder.decode(Int.self, from: arguments.element(0)).addingReportingOverflow(
+                    coder.decode(Int.self, from: arguments.element(1))
+                )
+                complete(invocation, .value(try coder.encode(sum.partialValue)), connection)
+            case "nothing": complete(invocation, .void, connection)
+            case "null": complete(invocation, .value(coder.hubProtocol.null), connection)
+            case "fail":
+                let text = try coder.decode(String.self, from: arguments.element(0))
+                let sentence = "An unexpected error occurred invoking 'fail' on the server. HubException: \(text)"
+                complete(invocation, .error(sentence), connection)
+            case "crash":
+                complete(invocation, .error("An unexpected error occurred invoking 'crash' on the server."), connection)
+            case "broadcast":
+                let method = try coder.decode(String.self, from: arguments.element(0))
+                for other in connections.values where other.coder?.hubProtocol == coder.hubProtocol {
+                    transmit(
+                        .invocation(HubInvocation(target: method, arguments: [try arguments.element(1)])),
+                        to: other
+                    )
+                }
+                complete(invocation, .void, connection)
+            case "call_me":
+                let method = try coder.decode(String.self, from: arguments.element(0))
+                let values = Array(arguments.dropFirst())
+                transmit(.invocation(HubInvocation(target: method, arguments: values)), to: connection)
+                complete(invocation, .void, connection)
+            case "headers": complete(invocation, .value(try coder.encode(connection.headers)), connection)
+            case "connection_id": complete(invocation, .value(try coder.encode(connection.id)), connection)
+            case "close_me":
+                let error = try coder.decode(String?.self, from: arguments.element(0))
+                close(connection, error: error, allowReconnect: try coder.decode(Bool.self, from: arguments.element(1)))
+            case "drop_me": connection.link?.drop()
+            default: return false
+            }
+        } catch {
+            complete(
+                invocation,
+                .error("Failed to invoke '\(invocation.target)' due to an error on the server."),
+                connection
+            )
+        }
+        return true
+    }
+}
+
+extension [EncodedValue] {
+    func element(_ index: Int) throws -> EncodedValue {
+        guard indices.contains(index) else { throw HubError("The argument \(index) is missing.") }
+        return self[index]
+    }
+}

@@ -1,0 +1,303 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRClient
+import SignalRCore
+
+/// What the server decides, whatever the transport. It lives on the event loop.
+final class HubBrain {
+    /// A method that the app has registered.
+    typealias Method = @Sendable (TestHubCall, [EncodedValue]) async throws -> HubOutcome
+
+    let eventLoop: any EventLoop
+    let shared: SharedRecords
+    var options: TestHubOptions
+    var methods: [String: Method] = [:]
+    var connections: [String: ServerConnection] = [:]
+    var faults: [(step: TestHubStep, fault: TestHubFault, skip: Int, count: Int)] = []
+    var handshake = TestHubHandshake.normal
+    /// How many redirects a negotiation goes through, and the token that each gives.
+    var redirects = 0
+    var redirectToken: String?
+    /// Bytes go out in pieces of this size.
+    var pieceSize: Int?
+    /// Nothing is sent, and nothing that arrives has an effect.
+    var isSilent = false
+    /// How many messages are replayed twice when a connection is resumed.
+    var duplicateReplays = 0
+    private var serial = 0
+    /// The way back to here, from the tasks of methods.
+    let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+
+    init(
+        _ options: TestHubOptions,
+        on eventLoop: any EventLoop,
+        shared: SharedRecords,
+        enter: @escaping @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+    ) {
+        self.options = options
+        self.eventLoop = eventLoop
+        self.shared = shared
+        self.enter = enter
+    }
+
+    // MARK: Connections
+
+    func makeConnection(headers: [String: String]) -> ServerConnection {
+        serial += 1
+        let connection = ServerConnection(id: "id-\(serial)", token: "token/\(serial)+", headers: headers)
+        connections[connection.token] = connection
+        return connection
+    }
+
+    /// The transport of a connection is there.
+    func attach(_ link: any ServerLink, to connection: ServerConnection) {
+        let former = connection.link
+        connection.link = link
+        former?.drop()
+        guard connection.resumption != nil else { return }
+        connection.reader = HubFrameReader(limit: 64 << 20)
+        if let coder = connection.coder { connection.reader.begin(coder.hubProtocol) }
+        connection.resumption?.link = .synchronizing(since: .zero, tries: 0)
+        guard let resumption = connection.resumption else { return }
+        transmit(.sequence(resumption.firstToSend), to: connection)
+        for sent in resumption.unacknowledged {
+            write(sent.bytes, to: connection)
+            if duplicateReplays > 0 {
+                duplicateReplays -= 1
+                // A faulty server: the client counts this one as the next message.
+                write(sent.bytes, to: connection)
+            }
+        }
+    }
+
+    /// The transport has ended.
+    func detach(_ link: any ServerLink, from connection: ServerConnection) {
+        guard connection.link === link else { return }
+        connection.link = nil
+        guard connection.resumption != nil, !connection.isEnded else { return end(connection) }
+        connection.resumption?.link = .down(since: .zero, tries: 0)
+        let token = connection.token
+        eventLoop.scheduleTask(in: .milliseconds(Int64(options.disconnectTimeout * 1000))) { [enter] in
+            enter { brain in
+                guard let connection = brain.connections[token], connection.link == nil else { return }
+                brain.end(connection)
+            }
+        }
+    }
+
+    /// The connection is forgotten.
+    func end(_ connection: ServerConnection) {
+        connection.isEnded = true
+        if connections[connection.token] === connection { connections[connection.token] = nil }
+        for task in connection.running.values { task.cancel() }
+        for upload in connection.uploads.values { upload.finish(throwing: CancellationError()) }
+        let calls = connection.clientCalls
+        connection.running = [:]
+        connection.uploads = [:]
+        connection.clientCalls = [:]
+        for continuation in calls.values { continuation.resume(throwing: CancellationError()) }
+        shared.ended(connection.id)
+    }
+
+    /// Sends a Close message, and ends the transport.
+    func close(_ connection: ServerConnection, error: String?, allowReconnect: Bool) {
+        connection.isEnded = true
+        transmit(.close(error: error, allowReconnect: allowReconnect), to: connection)
+        connection.link?.close()
+    }
+
+    func keepAlive() {
+        for connection in connections.values where connection.isHandshakeDone { transmit(.ping, to: connection) }
+    }
+
+    // MARK: Sending
+
+    func transmit(_ message: HubMessage, to connection: ServerConnection) {
+        guard let coder = connection.coder else { return }
+        let bytes = coder.hubProtocol.encode(message)
+        if message.isTracked, connection.resumption != nil {
+            connection.resumption?.sent(bytes)
+            if case .down = connection.resumption?.link { return }
+        }
+        write(bytes, to: connection)
+    }
+
+    func write(_ bytes: [UInt8], to connection: ServerConnection) {
+        if isSilent { return }
+        let isBinary = connection.coder?.hubProtocol.isBinary ?? false
+        guard let pieceSize else {
+            connection.link?.write(bytes, isBinary: isBinary)
+            return
+        }
+        for start in stride(from: 0, to: bytes.count, by: max(pieceSize, 1)) {
+            let piece = bytes[start..<min(start + max(pieceSize, 1), bytes.count)]
+            connection.link?.write(Array(piece), isBinary: isBinary)
+        }
+    }
+
+    // MARK: Receiving
+
+    func received(_ bytes: [UInt8], from connection: ServerConnection) {
+        if isSilent || connection.isEnded { return }
+        connection.reader.append(bytes)
+        do {
+            while !connection.isEnded, let frame = try connection.reader.next() {
+                if connection.isHandshakeDone {
+                    guard let message = try connection.coder?.hubProtocol.decode(frame) else { continue }
+                    handle(message, from: connection)
+                } else {
+                    shake(frame, connection)
+                }
+            }
+        } catch {
+            close(connection, error: "\(error)", allowReconnect: false)
+        }
+    }
+
+    private func shake(_ frame: ArraySlice<UInt8>, _ connection: ServerConnection) {
+        let request = Handshake.request(frame)
+        switch request?.protocolName {
+        case "json": connection.coder = HubCoder(json: HubCoder.makeJSONEncoder(), HubCoder.makeJSONDecoder())
+        case "messagepack": connection.coder = HubCoder(messagePack: .asIs)
+        default: break
+        }
+        var error: String?
+        if connection.coder == nil { error = "The protocol '\(request?.protocolName ?? "")' is not supported." }
+        if let version = request?.version, !(1...2).contains(version) { error = "Version \(version) is not supported." }
+        switch handshake {
+        case .normal: break
+        case .silence: return
+        case .refuse(let reason): error = reason
+        case .bytes(let bytes): return write(bytes, to: connection)
+        }
+        write(Handshake.response(error: error), to: connection)
+        if error != nil {
+            connection.isEnded = true
+            connection.link?.close()
+            return
+        }
+        connection.isHandshakeDone = true
+        if let coder = connection.coder { connection.reader.begin(coder.hubProtocol) }
+        if request?.version == 2, options.allowsStatefulReconnect { connection.resumption = Resumption(limit: .max) }
+        shared.connected(connection.id)
+    }
+
+    private func handle(_ message: HubMessage, from connection: ServerConnection) {
+        shared.received(message)
+        if connection.resumption != nil {
+            if case .sequence(let number) = message {
+                guard connection.resumption?.synchronize(number) == true else {
+                    connection.link?.drop()
+                    return end(connection)
+                }
+                connection.resumption?.link = .up
+                return
+            }
+            if case .synchronizing = connection.resumption?.link { return }
+            if message.isTracked, let (isNew, _) = connection.resumption?.received() {
+                acknowledgeSoon(connection)
+                if !isNew { return }
+            }
+        }
+        switch message {
+        case .invocation(let invocation): invoke(invocation, isStream: false, from: connection)
+        case .streamInvocation(let invocation): invoke(invocation, isStream: true, from: connection)
+        case .streamItem(let id, let item, _): _ = connection.uploads[id]?.yield(item)
+        case .completion(let id, let outcome, _):
+            if let upload = connection.uploads.removeValue(forKey: id) {
+                if case .error(let text) = outcome { upload.finish(throwing: HubError(text)) } else { upload.finish() }
+            } else {
+                connection.clientCalls.removeValue(forKey: id)?.resume(returning: outcome)
+            }
+        case .cancelInvocation(let id, _): connection.running.removeValue(forKey: id)?.cancel()
+        case .ack(let number): connection.resumption?.acknowledged(number)
+        case .close: connection.isEnded = true
+        case .ping, .sequence: break
+        }
+    }
+
+    private func acknowledgeSoon(_ connection: ServerConnection) {
+        guard let latest = connection.resumption?.latest else { return }
+        let token = connection.token
+        eventLoop.scheduleTask(in: .milliseconds(200)) { [enter] in
+            enter { brain in
+                guard let connection = brain.connections[token], connection.resumption?.link == .up else { return }
+                brain.transmit(.ack(latest), to: connection)
+            }
+        }
+    }
+
+    // MARK: Methods
+
+    private func invoke(_ invocation: HubInvocation, isStream: Bool, from connection: ServerConnection) {
+        let uploads = invocation.streamIDs.map { id in
+            let (stream, continuation) = AsyncThrowingStream.makeStream(of: EncodedValue.self)
+            connection.uploads[id] = continuation
+            return stream
+        }
+        if answerAtOnce(invocation, isStream: isStream, from: connection) { return }
+        guard let coder = connection.coder else { return }
+        let call = TestHubCall(connection, invocation.id, uploads, coder, enter: enter)
+        let name = invocation.target.lowercased()
+        if let method = methods[name], !isStream {
+            // In the order of the calls, as ASP.NET Core runs them by default.
+            _ = connection.queue.add { [enter] in
+                let outcome = await Self.outcome(of: method, call, invocation.arguments)
+                guard let id = invocation.id else { return }
+                enter { $0.transmit(.completion(id: id, outcome), toToken: call.token) }
+            }
+            return
+        }
+        guard let run = BuiltInMethods.task(name, isStream: isStream) ?? methods[name] else {
+            return complete(invocation, .error("Unknown hub method '\(invocation.target)'"), connection)
+        }
+        let task = start(run, call, invocation)
+        if let id = invocation.id { connection.running[id] = task }
+    }
+
+    private func start(_ method: @escaping Method, _ call: TestHubCall, _ invocation: HubInvocation) -> Task<
+        Void, Never
+    > {
+        // The checker of Swift 6.3 does not understand a task that calls this with a closure among the arguments.
+        let run: SerialQueue.Job = { [enter] in await Self.run(method, call, invocation, enter) }
+        return Task { await run() }
+    }
+
+    private static func run(
+        _ method: @escaping Method,
+        _ call: TestHubCall,
+        _ invocation: HubInvocation,
+        _ enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+    ) async {
+        let outcome = await outcome(of: method, call, invocation.arguments)
+        guard let id = invocation.id else { return }
+        enter { brain in
+            guard brain.connections[call.token]?.running.removeValue(forKey: id) != nil else { return }
+            brain.transmit(.completion(id: id, outcome), toToken: call.token)
+        }
+    }
+
+    func transmit(_ message: HubMessage, toToken token: String) {
+        if let connection = connections[token] { transmit(message, to: connection) }
+    }
+
+    func complete(_ invocation: HubInvocation, _ outcome: HubOutcome, _ connection: ServerConnection) {
+        if let id = invocation.id { transmit(.completion(id: id, outcome), to: connection) }
+    }
+
+    private static func outcome(
+        of method: Method,
+        _ call: TestHubCall,
+        _ arguments: [EncodedValue]
+    ) async -> HubOutcome {
+        do {
+            return try await method(call, arguments)
+        } catch let error as HubError {
+            return .error(
+                "An unexpected error occurred invoking the method on the server. HubException: \(error.message)"
+            )
+        } catch {
+            return .error("An unexpected error occurred invoking the method on the server.")
+        }
+    }
+}

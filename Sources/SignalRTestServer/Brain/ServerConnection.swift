@@ -1,0 +1,34 @@
+import NIOConcurrencyHelpers
+import SignalRClient
+import SignalRCore
+
+/// One connection of a client, as the server knows it. It lives on the event loop.
+final class ServerConnection {
+    let id: String
+    let token: String
+    let headers: [String: String]
+    /// `nil` while there is no transport.
+    var link: (any ServerLink)?
+    var coder: HubCoder?
+    var reader = HubFrameReader(limit: 64 << 20)
+    var isHandshakeDone = false
+    var isEnded = false
+    /// Set by a handshake of version 2.
+    var resumption: Resumption?
+    /// The methods that run, by the ids of their calls.
+    var running: [String: Task<Void, Never>] = [:]
+    var uploads: [String: UploadBuffer] = [:]
+    var clientCalls: [String: CheckedContinuation<HubOutcome, any Error>] = [:]
+    var clientCallCount = 0
+    /// The app's methods run one after the other.
+    let queue = SerialQueue(limit: .max)
+
+    init(id: String, token: String, headers: [String: String]) {
+        self.id = id
+        self.token = token
+        self.headers = headers
+    }
+}
+
+/// The items of a stream that a client uploads.
+typealias UploadBuffer = AsyncThrowingStream<EncodedValue, any Error>.Continuation

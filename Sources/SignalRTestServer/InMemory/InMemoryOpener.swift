@@ -1,0 +1,122 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import SignalRClient
+import SignalRCore
+
+/// Opens transports that lead to a hub in the same process.
+struct InMemoryOpener: HubTransportOpener {
+    private let server: SignalRTestServer
+
+    init(_ server: SignalRTestServer) { self.server = server }
+
+    func open(
+        wantsResumption: Bool,
+        on eventLoop: any EventLoop,
+        receive: @escaping OpenedTransport.Receiver
+    ) async throws -> OpenedTransport {
+        let transport = InMemoryTransport(server, on: eventLoop, receive: receive)
+        let (id, token, canBeResumed) = try await transport.connect()
+        let info = TransportInfo(
+            connectionID: id,
+            transport: .webSockets,
+            canBeResumed: wantsResumption && canBeResumed
+        )
+        return OpenedTransport(transport, info) { [server] receive in
+            let transport = InMemoryTransport(server, on: eventLoop, receive: receive)
+            try await transport.reconnect(token)
+            return transport
+        }
+    }
+}
+
+/// The client's end of a link in memory. Bytes go from one event loop to the other.
+private final class InMemoryTransport: HubTransport {
+    private let server: SignalRTestServer
+    private let eventLoop: any EventLoop
+    private let receive: NIOLockedValueBox<OpenedTransport.Receiver?>
+    private let token = NIOLockedValueBox<String?>(nil)
+    private let link = NIOLockedValueBox<NIOLoopBound<InMemoryLink>?>(nil)
+
+    init(_ server: SignalRTestServer, on eventLoop: any EventLoop, receive: @escaping OpenedTransport.Receiver) {
+        self.server = server
+        self.eventLoop = eventLoop
+        self.receive = NIOLockedValueBox(receive)
+    }
+
+    func connect() async throws -> (id: String, token: String, canBeResumed: Bool) {
+        try await withCheckedThrowingContinuation { continuation in
+            server.enter { [self] brain in
+                let connection = brain.makeConnection(headers: [:])
+                attach(to: connection, of: brain)
+                continuation.resume(
+                    returning: (connection.id, connection.token, brain.options.allowsStatefulReconnect)
+                )
+            }
+        }
+    }
+
+    func reconnect(_ token: String) async throws {
+        try await withCheckedThrowingContinuation { (continuation: CheckedContinuation<Void, any Error>) in
+            server.enter { [self] brain in
+                guard let connection = brain.connections[token] else {
+                    return continuation.resume(throwing: SignalRError.unexpectedResponseCode(404))
+                }
+                attach(to: connection, of: brain)
+                continuation.resume()
+            }
+        }
+    }
+
+    private func attach(to connection: ServerConnection, of brain: HubBrain) {
+        let link = InMemoryLink { [weak self] event in self?.report(event) }
+        self.link.withLockedValue { $0 = NIOLoopBound(link, eventLoop: brain.eventLoop) }
+        token.withLockedValue { $0 = connection.token }
+        brain.attach(link, to: connection)
+    }
+
+    private func report(_ event: HubTransportEvent) {
+        eventLoop.execute { [self] in
+            let receive = receive.withLockedValue { receive in
+                defer { if case .closed = event { receive = nil } }
+                return receive
+            }
+            receive?(event)
+        }
+    }
+
+    func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) {
+        let token = token.withLockedValue { $0 }
+        server.enter { brain in
+            if let connection = token.flatMap({ brain.connections[$0] }) { brain.received(bytes, from: connection) }
+        }
+        promise?.succeed()
+    }
+
+    func close() { end(reports: true) }
+
+    func abort() { end(reports: false) }
+
+    private func end(reports: Bool) {
+        if !reports { receive.withLockedValue { $0 = nil } }
+        let (token, link) = (token.withLockedValue { $0 }, link.withLockedValue { $0 })
+        server.enter { [self] brain in
+            // A silent server does not close its side either.
+            if reports, brain.isSilent { return }
+            if let link, let connection = token.flatMap({ brain.connections[$0] }) {
+                brain.detach(link.value, from: connection)
+            }
+            report(.closed(nil))
+        }
+    }
+}
+
+/// The server's end.
+private final class InMemoryLink: ServerLink {
+    private let report: @Sendable (HubTransportEvent) -> Void
+
+    init(_ report: @escaping @Sendable (HubTransportEvent) -> Void) { self.report = report }
+
+    func write(_ bytes: [UInt8], isBinary: Bool) { report(.bytes(bytes)) }
+    func close() { report(.closed(nil)) }
+    func drop() { report(.closed(.client(SignalRClientError(.transportClosed, "The link was dropped.")))) }
+}

@@ -1,0 +1,227 @@
+import NIOCore
+import SignalRCore
+
+/// The requests of clients.
+extension HubBrain {
+    // MARK: WebSockets
+
+    /// Whether an upgrade succeeds. Why it does not is said by ``answer(_:_:)``.
+    func acceptsUpgrade(_ request: ReceivedRequest) -> Bool {
+        guard isAuthorized(request), !hasFault(.webSocket) else { return false }
+        guard let token = request.query["id"] else { return true }
+        guard let connection = connections[token] else { return false }
+        // A transport that can be resumed is replaced: the server may not have noticed its loss yet.
+        return connection.link == nil || connection.resumption != nil
+    }
+
+    /// The upgrade has succeeded.
+    func upgraded(_ request: ReceivedRequest, _ link: any ServerLink) -> ServerConnection? {
+        shared.received(request.record)
+        countFault(.webSocket)
+        let connection = request.query["id"].map { connections[$0] } ?? makeConnection(headers: request.headers)
+        if let connection { attach(link, to: connection) }
+        return connection
+    }
+
+    // MARK: Requests
+
+    func answer(_ request: ReceivedRequest, _ exchange: HTTPExchange) {
+        shared.received(request.record)
+        guard isAuthorized(request) else { return exchange.respond(.text(401, "")) }
+        let step = request.step
+        if let fault = takeFault(step) {
+            switch fault {
+            case .status(let status): return exchange.respond(.text(status, ""))
+            case .body(let body): return exchange.respond(.text(200, body))
+            case .silence: return
+            }
+        }
+        if isSilent { return }
+        if step == .negotiate { return exchange.respond(negotiate(request)) }
+        guard let token = request.query["id"] else { return exchange.respond(.text(400, "")) }
+        guard let connection = connections[token] else { return exchange.respond(.text(404, "")) }
+        switch step {
+        case .negotiate: break
+        case .webSocket: exchange.respond(.text(409, ""))
+        case .serverSentEvents: openEvents(connection, exchange)
+        case .poll: poll(connection, exchange)
+        case .post:
+            received(request.body, from: connection)
+            exchange.respond(.text(200, ""))
+        case .delete:
+            let link = connection.link as? PollLink
+            link?.end()
+            end(connection)
+            exchange.respond(.text(202, ""))
+        }
+    }
+
+    private func isAuthorized(_ request: ReceivedRequest) -> Bool {
+        guard let token = options.requiredToken else { return true }
+        return request.headers["authorization"] == "Bearer \(token)" || request.query["access_token"] == token
+    }
+
+    private func negotiate(_ request: ReceivedRequest) -> HubResponse {
+        guard request.method == "POST" else { return .text(405, "") }
+        let step = request.query["redirect"].flatMap { Int($0) } ?? 0
+        if step < redirects {
+            let token = redirectToken.map { #","accessToken":"\#($0)""# } ?? ""
+            let host = request.headers["host"] ?? ""
+            return .text(200, #"{"url":"http://\#(host)/hub?redirect=\#(step + 1)"\#(token)}"#)
+        }
+        let connection = makeConnection(headers: request.headers)
+        let transports = options.transports.map { transport in
+            switch transport {
+            case .webSockets: #"{"transport":"WebSockets","transferFormats":["Text","Binary"]}"#
+            case .serverSentEvents: #"{"transport":"ServerSentEvents","transferFormats":["Text"]}"#
+            default: #"{"transport":"LongPolling","transferFormats":["Text","Binary"]}"#
+            }
+        }
+        let version = request.query["negotiateVersion"] == "0" ? 0 : 1
+        // With version 0, there is one id for both.
+        let id = version == 0 ? connection.token : connection.id
+        let wantsResumption = request.query["useStatefulReconnect"] == "true"
+        let body = """
+            {"negotiateVersion":\(version),"connectionId":"\(id)","connectionToken":"\(connection.token)",\
+            "availableTransports":[\(transports.joined(separator: ","))]\
+            \(wantsResumption && options.allowsStatefulReconnect ? #","useStatefulReconnect":true"# : "")}
+            """
+        return .text(200, body, [("Content-Type", "application/json"), ("Set-Cookie", "server=a; Path=/; HttpOnly")])
+    }
+
+    // MARK: Faults
+
+    private func hasFault(_ step: TestHubStep) -> Bool {
+        faults.contains { $0.step == step && $0.skip == 0 && $0.count > 0 }
+    }
+
+    /// A request of this step is answered as it should.
+    private func countFault(_ step: TestHubStep) {
+        if let index = faults.firstIndex(where: { $0.step == step && $0.skip > 0 }) { faults[index].skip -= 1 }
+    }
+
+    private func takeFault(_ step: TestHubStep) -> TestHubFault? {
+        guard let index = faults.firstIndex(where: { $0.step == step }) else { return nil }
+        guard faults[index].skip == 0 else {
+            faults[index].skip -= 1
+            return nil
+        }
+        faults[index].count -= 1
+        defer { if faults[index].count <= 0 { faults.remove(at: index) } }
+        return faults[index].fault
+    }
+
+    // MARK: Long polling and events
+
+    private func poll(_ connection: ServerConnection, _ exchange: HTTPExchange) {
+        if let link = connection.link as? PollLink { return link.poll(exchange) }
+        guard connection.link == nil else { return exchange.respond(.text(409, "")) }
+        let token = connection.token
+        let link = PollLink(timeout: options.pollTimeout, on: eventLoop) { [enter] in
+            enter { brain in
+                guard let connection = brain.connections[token], let link = connection.link else { return }
+                brain.detach(link, from: connection)
+            }
+        }
+        // The client learns from it that the transport works.
+        exchange.respond(.text(200, ""))
+        attach(link, to: connection)
+    }
+
+    private func openEvents(_ connection: ServerConnection, _ exchange: HTTPExchange) {
+        guard connection.link == nil else { return exchange.respond(.text(409, "")) }
+        let link = EventLink(exchange)
+        exchange.begin("text/event-stream")
+        exchange.write(Array(":\r\n".utf8))
+        attach(link, to: connection)
+        let token = connection.token
+        exchange.closed.whenComplete { [enter] _ in
+            enter { brain in
+                guard let connection = brain.connections[token], let link = connection.link else { return }
+                brain.detach(link, from: connection)
+            }
+        }
+    }
+}
+
+/// Answers polls with what there is to say.
+final class PollLink: ServerLink {
+    private let timeout: Double
+    private let eventLoop: any EventLoop
+    private let ended: @Sendable () -> Void
+    private var waiting: (exchange: HTTPExchange, timer: Scheduled<Void>)?
+    private var bytes: [UInt8] = []
+    private var isEnded = false
+    private var isDropped = false
+
+    /// - Parameter ended: Called when the client knows that the connection has ended.
+    init(timeout: Double, on eventLoop: any EventLoop, ended: @escaping @Sendable () -> Void) {
+        self.timeout = timeout
+        self.eventLoop = eventLoop
+        self.ended = ended
+    }
+
+    func poll(_ exchange: HTTPExchange) {
+        if isDropped { return exchange.drop() }
+        respond(HubResponse(status: 204))
+        let link = NIOLoopBound(self, eventLoop: eventLoop)
+        let timer = eventLoop.scheduleTask(in: .milliseconds(Int64(timeout * 1000))) {
+            link.value.respond(.text(200, ""))
+        }
+        waiting = (exchange, timer)
+        flush()
+    }
+
+    private func respond(_ response: HubResponse) {
+        guard let waiting else { return }
+        self.waiting = nil
+        waiting.timer.cancel()
+        waiting.exchange.respond(response)
+    }
+
+    private func flush() {
+        guard waiting != nil else { return }
+        if !bytes.isEmpty {
+            respond(HubResponse(status: 200, body: bytes))
+            bytes = []
+        } else if isEnded {
+            respond(HubResponse(status: 204))
+            ended()
+        }
+    }
+
+    func write(_ bytes: [UInt8], isBinary: Bool) {
+        self.bytes += bytes
+        flush()
+    }
+
+    func close() {
+        isEnded = true
+        flush()
+    }
+
+    func end() { close() }
+
+    func drop() {
+        isDropped = true
+        waiting?.timer.cancel()
+        waiting?.exchange.drop()
+        waiting = nil
+        ended()
+    }
+}
+
+/// Sends events.
+final class EventLink: ServerLink {
+    private let exchange: HTTPExchange
+
+    init(_ exchange: HTTPExchange) { self.exchange = exchange }
+
+    func write(_ bytes: [UInt8], isBinary: Bool) {
+        let lines = String(decoding: bytes, as: UTF8.self).split(separator: "\n", omittingEmptySubsequences: false)
+        exchange.write(Array((lines.map { "data: \($0)\r\n" }.joined() + "\r\n").utf8))
+    }
+
+    func close() { exchange.drop() }
+    func drop() { exchange.drop() }
+}

@@ -1,0 +1,221 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOPosix
+public import SignalRClient
+package import SignalRCore
+
+/// A hub for tests, embedded in the process: on a port of the loopback interface, or in memory without one.
+///
+/// ```swift
+/// let server = try await SignalRTestServer.start()
+/// server.on("Greet") { (_, name: String) in "Hello, \(name)!" }
+/// let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+/// try await connection.start()
+/// let greeting: String = try await connection.invoke(method: "Greet", arguments: "Ann")
+/// await server.shutdown()
+/// ```
+/// Every hub has these methods: `echo(value)`, `add(a, b)`, `nothing()`, `null()`, `fail(text)`, `crash()`, `slow(seconds)`,
+/// `broadcast(method, value)`, `call_me(method, values…)`, `ask_me(method, values…)` with the caller's result,
+/// `add_stream(upload)`, `headers()`, `connection_id()`, `close_me(error, allowReconnect)`, `drop_me()`, and the streams
+/// `counter(n, delay)`, `counter_fail(n)` and `echo_stream(upload)`.
+public final class SignalRTestServer: Sendable {
+    let eventLoop: any EventLoop
+    let shared = SharedRecords()
+    private let brain: NIOLockedValueBox<NIOLoopBound<HubBrain>?>
+    private let listener: NIOLockedValueBox<(channel: any Channel, port: Int)?> = NIOLockedValueBox(nil)
+    private let keepAlive: NIOLockedValueBox<RepeatedTask?> = NIOLockedValueBox(nil)
+
+    private init(_ options: TestHubOptions, on eventLoop: any EventLoop) async throws {
+        self.eventLoop = eventLoop
+        let box = NIOLockedValueBox<NIOLoopBound<HubBrain>?>(nil)
+        brain = box
+        let shared = shared
+        let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void = { body in
+            eventLoop.execute { if let brain = box.withLockedValue({ $0 }) { body(brain.value) } }
+        }
+        try await eventLoop.submit {
+            let brain = HubBrain(options, on: eventLoop, shared: shared, enter: enter)
+            box.withLockedValue { $0 = NIOLoopBound(brain, eventLoop: eventLoop) }
+        }.get()
+        let interval = TimeAmount.milliseconds(Int64(max(options.keepAliveInterval, 0.001) * 1000))
+        let task = eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { _ in
+            enter { $0.keepAlive() }
+        }
+        keepAlive.withLockedValue { $0 = task }
+    }
+
+    // MARK: Starting
+
+    /// Starts a hub on a free port of the loopback interface.
+    public static func start(options: TestHubOptions = TestHubOptions()) async throws -> SignalRTestServer {
+        let server = try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
+        let channel = try await HubListener.bind(server)
+        server.listener.withLockedValue { $0 = (channel, channel.localAddress?.port ?? 0) }
+        return server
+    }
+
+    /// Makes a hub without a socket. ``connect(_:)`` makes connections to it.
+    public static func inMemory(options: TestHubOptions = TestHubOptions()) async throws -> SignalRTestServer {
+        try await SignalRTestServer(options, on: MultiThreadedEventLoopGroup.singleton.next())
+    }
+
+    /// Lets a builder make a connection that reaches this hub without a socket, and without a negotiation.
+    public func connect(_ builder: HubConnectionBuilder) -> HubConnectionBuilder {
+        builder.withOpener(InMemoryOpener(self))
+    }
+
+    /// The URL of the hub, on loopback.
+    public var url: String { "http://127.0.0.1:\(port)/hub" }
+
+    /// The port; 0 for a hub without a socket.
+    public var port: Int { listener.withLockedValue { $0?.port ?? 0 } }
+
+    /// Ends all connections, and stops listening.
+    public func shutdown() async {
+        keepAlive.withLockedValue { $0 }?.cancel()
+        dropConnections()
+        try? await listener.withLockedValue { $0 }?.channel.close().get()
+        await change { brain in
+            for connection in Array(brain.connections.values) { brain.end(connection) }
+        }
+        brain.withLockedValue { $0 = nil }
+    }
+
+    func enter(_ body: @escaping @Sendable (HubBrain) -> Void) {
+        eventLoop.execute { [brain] in if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } }
+    }
+
+    private func change(_ body: @escaping @Sendable (HubBrain) -> Void) async {
+        // The loop is one of the process's, which does not end.
+        try? await eventLoop.submit { [brain] in if let brain = brain.withLockedValue({ $0 }) { body(brain.value) } }
+            .get()
+    }
+
+    // MARK: Methods
+
+    /// Registers a method. Methods of one connection run one after the other.
+    ///
+    /// If the closure throws a `HubError`, the caller gets its message; of any other error, that there was one.
+    public func on<each T: Decodable & Sendable, R: Encodable & Sendable>(
+        _ name: String,
+        _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> R
+    ) {
+        register(name) { call, arguments in
+            let values = try HubConnection.decode(arguments, call.coder, as: (repeat each T).self)
+            return .value(try call.coder.encode(try await method(call, repeat each values)))
+        }
+    }
+
+    /// Registers a method without a result.
+    public func on<each T: Decodable & Sendable>(
+        _ name: String,
+        _ method: @escaping @concurrent @Sendable (TestHubCall, repeat each T) async throws -> Void
+    ) {
+        register(name) { call, arguments in
+            let values = try HubConnection.decode(arguments, call.coder, as: (repeat each T).self)
+            try await method(call, repeat each values)
+            return .void
+        }
+    }
+
+    private func register(_ name: String, _ method: @escaping HubBrain.Method) {
+        enter { $0.methods[name.lowercased()] = method }
+    }
+
+    /// Calls a method of all clients.
+    public func sendAll<each A: Encodable & Sendable>(_ method: String, _ arguments: repeat each A) {
+        enter { brain in
+            for connection in brain.connections.values {
+                guard let coder = connection.coder else { continue }
+                var encoded: [EncodedValue] = []
+                for argument in repeat each arguments {
+                    if let value = try? coder.encode(argument) { encoded.append(value) }
+                }
+                brain.transmit(.invocation(HubInvocation(target: method, arguments: encoded)), to: connection)
+            }
+        }
+    }
+
+    // MARK: Faults
+
+    /// Lets requests fail.
+    ///
+    /// - Parameters:
+    ///   - step: Which requests.
+    ///   - fault: What the server does instead.
+    ///   - skip: How many requests it answers as it should before. Default: none.
+    ///   - count: How many requests fail. Default: 1.
+    public func fail(_ step: TestHubStep, _ fault: TestHubFault, after skip: Int = 0, times count: Int = 1) async {
+        await change { $0.faults.append((step, fault, skip, count)) }
+    }
+
+    /// Sets what the server does with handshakes.
+    public func setHandshake(_ handshake: TestHubHandshake) async { await change { $0.handshake = handshake } }
+
+    /// Redirects each negotiation so many times, with a token that replaces the client's.
+    public func redirect(times count: Int, token: String? = nil) async {
+        await change { brain in
+            brain.redirects = count
+            brain.redirectToken = token
+        }
+    }
+
+    /// Cuts all that the server sends into pieces of this size; `nil` for no cuts.
+    public func cut(intoPiecesOf size: Int?) async { await change { $0.pieceSize = size } }
+
+    /// Whether the server ignores all that comes, and sends nothing.
+    public func setSilent(_ isSilent: Bool) async { await change { $0.isSilent = isSilent } }
+
+    /// Ends all transports at once, as a lost network does.
+    public func dropConnections() {
+        enter { brain in for connection in brain.connections.values { connection.link?.drop() } }
+    }
+
+    /// Forgets all connections whose transport is lost: they cannot be resumed.
+    public func forgetLostConnections() async {
+        await change { brain in
+            for connection in Array(brain.connections.values) where connection.link == nil { brain.end(connection) }
+        }
+    }
+
+    /// Sends a Close message to all clients, and ends their transports.
+    public func closeConnections(error: String? = nil, allowReconnect: Bool = false) {
+        enter { brain in
+            for connection in Array(brain.connections.values) {
+                brain.close(connection, error: error, allowReconnect: allowReconnect)
+            }
+        }
+    }
+
+    /// Sends bytes to all clients, whatever they mean.
+    public func sendBytes(_ bytes: [UInt8]) {
+        enter { brain in for connection in brain.connections.values { brain.write(bytes, to: connection) } }
+    }
+
+    // MARK: Records
+
+    /// The requests so far, in their order.
+    public var requests: [TestHubRequest] { shared.records.requests }
+
+    /// How many connections have had a handshake.
+    public var connectionCount: Int { shared.records.connected.count }
+
+    /// The messages of clients so far, in their order.
+    package var messages: [HubMessage] { shared.records.messages }
+
+    /// Returns when so many connections have had a handshake, counted from the start of the server.
+    public func waitForConnections(_ count: Int) async { await shared.wait { $0.connected.count >= count } }
+
+    /// Returns when so many connections have ended, counted from the start of the server.
+    public func waitForEnds(_ count: Int) async { await shared.wait { $0.ended.count >= count } }
+
+    /// Returns when a message of a client meets the condition.
+    package func waitForMessage(_ isWanted: @escaping @Sendable (HubMessage) -> Bool) async {
+        await shared.wait { $0.messages.contains(where: isWanted) }
+    }
+
+    /// Returns when the requests meet the condition.
+    package func waitForRequests(_ isMet: @escaping @Sendable ([TestHubRequest]) -> Bool) async {
+        await shared.wait { isMet($0.requests) }
+    }
+}

@@ -1,0 +1,87 @@
+import SignalRClient
+import SignalRCore
+
+/// One call of a method of the test hub: who has called, and the streams that come with it.
+public struct TestHubCall: Sendable {
+    /// The id of the caller's connection.
+    public let connectionID: String
+    /// The header fields of the caller's negotiation or upgrade; names are in lower case.
+    public let headers: [String: String]
+    let token: String
+    let coder: HubCoder
+    private let id: String?
+    private let uploads: [AsyncThrowingStream<EncodedValue, any Error>]
+    private let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+
+    init(
+        _ connection: ServerConnection,
+        _ id: String?,
+        _ uploads: [AsyncThrowingStream<EncodedValue, any Error>],
+        _ coder: HubCoder,
+        enter: @escaping @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
+    ) {
+        connectionID = connection.id
+        headers = connection.headers
+        token = connection.token
+        self.coder = coder
+        self.id = id
+        self.uploads = uploads
+        self.enter = enter
+    }
+
+    /// The items of a stream that the caller uploads; an empty sequence if there is none of that index.
+    public func upload<T: Decodable & Sendable>(_ index: Int, of type: T.Type) -> some AsyncSequence<T, any Error> {
+        upload(index).map { [coder] item in try coder.decode(type, from: item) }
+    }
+
+    func upload(_ index: Int) -> AsyncThrowingStream<EncodedValue, any Error> {
+        uploads.indices.contains(index) ? uploads[index] : AsyncThrowingStream { $0.finish() }
+    }
+
+    /// Calls a method of the caller, without an answer.
+    public func send<each A: Encodable & Sendable>(_ method: String, _ arguments: repeat each A) throws {
+        var encoded: [EncodedValue] = []
+        for argument in repeat each arguments { encoded.append(try coder.encode(argument)) }
+        let invocation = HubInvocation(target: method, arguments: encoded)
+        enter { [token] in $0.transmit(.invocation(invocation), toToken: token) }
+    }
+
+    /// Calls a method of the caller, and returns its result.
+    ///
+    /// - Throws: `SignalRError.invocationError` if the method failed.
+    public func invoke<each A: Encodable & Sendable, T: Decodable & Sendable>(
+        _ method: String,
+        _ arguments: repeat each A,
+        returning type: T.Type
+    ) async throws -> T {
+        var encoded: [EncodedValue] = []
+        for argument in repeat each arguments { encoded.append(try coder.encode(argument)) }
+        let outcome = try await invoke(method, encoded)
+        if case .error(let text) = outcome { throw SignalRError.invocationError(text) }
+        return try coder.decode(type, from: outcome)
+    }
+
+    func invoke(_ method: String, _ arguments: [EncodedValue]) async throws -> HubOutcome {
+        try await withCheckedThrowingContinuation { continuation in
+            enter { [token] brain in
+                guard let connection = brain.connections[token] else {
+                    return continuation.resume(throwing: CancellationError())
+                }
+                connection.clientCallCount += 1
+                let id = "s\(connection.clientCallCount)"
+                connection.clientCalls[id] = continuation
+                let invocation = HubInvocation(id: id, target: method, arguments: arguments)
+                brain.transmit(.invocation(invocation), to: connection)
+            }
+        }
+    }
+
+    /// Sends one item of the stream that answers the call.
+    func item(_ item: EncodedValue) {
+        guard let id else { return }
+        enter { [token] brain in
+            guard brain.connections[token]?.running[id] != nil else { return }
+            brain.transmit(.streamItem(id: id, item: item), toToken: token)
+        }
+    }
+}

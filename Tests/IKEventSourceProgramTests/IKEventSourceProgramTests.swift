@@ -1,0 +1,31 @@
+import EventSourceTestServer
+import Foundation
+import ServerSentEvents
+import Testing
+
+@Suite("Programs written for IKEventSource", .timeLimit(.minutes(5)))
+struct IKEventSourceProgramTests {
+    @Test("a screen shows events, and knows when they end")
+    @MainActor
+    func screen() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("id: 1\ndata: a\n\nevent: user-connected\ndata: Bob\n\n")])
+            let screen = FeedViewController()
+            let url = try #require(URL(string: server.url))
+            await withCheckedContinuation { continuation in
+                screen.isFinished = { continuation.resume() }
+                screen.viewDidLoad(serverURL: url)
+            }
+            #expect(screen.lines == ["1 message a", "1 user-connected Bob"])
+            #expect(!screen.isConnected)
+            #expect(server.requests[0].header("Authorization") == "Basic abc")
+        }
+    }
+
+    @Test("another implementation takes the place of the event source")
+    func protocolType() {
+        let source: any EventSourceProtocol = SilentSource()
+        source.connect(lastEventId: nil)
+        #expect(source.events() == [])
+    }
+}

@@ -1,0 +1,44 @@
+import Foundation
+import ServerSentEvents
+
+/// The state of a screen, in an app in Swift 6.
+@MainActor
+final class Feed {
+    private(set) var lines: [String] = []
+    private(set) var isConnected = false
+    private let source: EventSource
+
+    init(url: URL) { source = EventSource(url: url) }
+
+    func start(isFinished: @escaping @MainActor @Sendable () -> Void) {
+        source.onOpenOnMain { [weak self] in self?.isConnected = true }
+        source.onMessageOnMain { [weak self] _, _, data in self?.lines.append(data ?? "") }
+        source.onCompleteOnMain { [weak self] _, _, _ in
+            self?.isConnected = false
+            isFinished()
+        }
+        source.connect()
+    }
+}
+
+/// A view model that follows a feed and takes part in a chat with a language model.
+@MainActor
+final class Assistant {
+    struct Chunk: Decodable, Sendable {
+        var text: String
+    }
+
+    private(set) var answer = ""
+    private(set) var failure: String?
+
+    func ask(_ question: String, url: String) async {
+        do {
+            let stream = EventStream(try EventStreamRequest(url, json: ["question": question]))
+            for try await chunk in stream.events(as: Chunk.self, until: "[DONE]") { answer += chunk.text }
+        } catch let error as EventStreamError {
+            failure = error.status.map { "\($0): \(error.bodyText)" } ?? error.message
+        } catch {
+            failure = "\(error)"
+        }
+    }
+}

@@ -1,0 +1,146 @@
+import EventSourceTestServer
+import Foundation
+import ServerSentEvents
+import Testing
+
+@Suite("Event sources with the interface of IKEventSource", .timeLimit(.minutes(5)))
+struct EventSourceTests {
+    enum Call: Equatable, Sendable {
+        case open(EventSourceState)
+        case message(String?, String?, String?)
+        case listener(String?, String?, String?)
+        case complete(Int?, Bool?, code: Int?, EventSourceState)
+    }
+
+    /// An event source whose callbacks can be waited for.
+    private final class Recorder: Sendable {
+        let source: EventSource
+        private let calls: AsyncStream<Call>
+
+        init(_ url: String, headers: [String: String] = [:]) throws {
+            source = EventSource(url: try #require(URL(string: url)), headers: headers)
+            let (calls, continuation) = AsyncStream.makeStream(of: Call.self)
+            self.calls = calls
+            source.onOpen { [weak source] in
+                dispatchPrecondition(condition: .onQueue(.main))
+                continuation.yield(.open(source?.readyState ?? .closed))
+            }
+            source.onMessage { continuation.yield(.message($0, $1, $2)) }
+            source.addEventListener("named") { _, _, _ in Issue.record("a listener that was replaced") }
+            source.addEventListener("named") { continuation.yield(.listener($0, $1, $2)) }
+            source.onComplete { [weak source] status, reconnect, error in
+                dispatchPrecondition(condition: .onQueue(.main))
+                continuation.yield(.complete(status, reconnect, code: error?.code, source?.readyState ?? .open))
+            }
+        }
+
+        func next() async -> Call? { await calls.first { _ in true } }
+    }
+
+    @Test("opens, delivers events, and completes; the id and the reconnection time stay")
+    func life() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let body = "retry: 5000\nid: 1\ndata: a\n\nevent: named\ndata: b\n\nevent: other\ndata: c\n\nid: 2\n\n"
+            server.script([.text(body), .text("data: d\n\n")])
+            let recorder = try Recorder(server.url, headers: ["X-Token": "t"])
+            #expect(recorder.source.readyState == .closed)
+            #expect(recorder.source.retryTime == 3_000)
+            #expect(recorder.source.lastEventId == nil)
+            #expect(recorder.source.events() == ["named"])
+            recorder.source.connect()
+            #expect(await recorder.next() == .open(.open))
+            #expect(await recorder.next() == .message("1", "message", "a"))
+            #expect(await recorder.next() == .listener("1", "named", "b"))
+            #expect(await recorder.next() == .complete(200, false, code: nil, .closed))
+            #expect(recorder.source.lastEventId == "2")
+            #expect(recorder.source.retryTime == 5_000)
+            #expect(server.requests[0].header("X-Token") == "t")
+            #expect(server.requests[0].header("Last-Event-ID") == nil)
+
+            recorder.source.removeEventListener("named")
+            #expect(recorder.source.events() == [])
+            recorder.source.connect(lastEventId: recorder.source.lastEventId)
+            #expect(await recorder.next() == .open(.open))
+            #expect(await recorder.next() == .message("2", "message", "d"))
+            #expect(await recorder.next() == .complete(200, false, code: nil, .closed))
+            #expect(server.requests[1].header("Last-Event-ID") == "2")
+            #expect(recorder.source.retryTime == 5_000)
+        }
+    }
+
+    @Test(
+        "is not opened by other statuses, and says whether to reconnect",
+        arguments: [(201, true), (299, true), (204, false), (301, false), (404, false), (500, false)]
+    )
+    func statuses(_ status: Int, _ reconnects: Bool) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(status: status, headers: ["Location": status == 301 ? "/none" : nil])])
+            server.script([TestResponse(status: 404)], at: "/none")
+            let recorder = try Recorder(server.url)
+            recorder.source.connect()
+            let expected = status == 301 ? 404 : status
+            let code = status == 204 ? nil : NSURLErrorBadServerResponse
+            #expect(await recorder.next() == .complete(expected, reconnects, code: code, .closed))
+        }
+    }
+
+    @Test("a connection that is lost keeps its status, and gives the error")
+    func lost() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(steps: [.send("data: x\n\n"), .disconnect])])
+            let recorder = try Recorder(server.url)
+            recorder.source.connect()
+            #expect(await recorder.next() == .open(.open))
+            #expect(await recorder.next() == .message(nil, "message", "x"))
+            #expect(
+                await recorder.next() == .complete(200, false, code: NSURLErrorNetworkConnectionLost, .closed)
+            )
+        }
+    }
+
+    @Test("a server that is not there gives an error without a status")
+    func notThere() async throws {
+        let server = try await EventSourceTestServer.start()
+        await server.stop()
+        let recorder = try Recorder(server.url)
+        recorder.source.connect()
+        #expect(recorder.source.readyState == .connecting)
+        #expect(await recorder.next() == .complete(nil, nil, code: NSURLErrorCannotConnectToHost, .closed))
+    }
+
+    @Test("completes once when the app disconnects, and can connect again")
+    func disconnect() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.open("data: x\n\n")])
+            let recorder = try Recorder(server.url)
+            for _ in 1...3 {
+                recorder.source.connect()
+                recorder.source.connect()
+                #expect(await recorder.next() == .open(.open))
+                #expect(await recorder.next() == .message(nil, "message", "x"))
+                recorder.source.disconnect()
+                recorder.source.disconnect()
+                #expect(await recorder.next() == .complete(200, false, code: NSURLErrorCancelled, .closed))
+            }
+            #expect(server.requests.count == 3)
+        }
+    }
+
+    @Test("callbacks can be bound to the main actor")
+    @MainActor
+    func mainActor() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("data: a\n\nevent: named\ndata: b\n\n")])
+            let source = EventSource(url: try #require(URL(string: server.url)))
+            var calls: [String] = []
+            source.onOpenOnMain { calls.append("open") }
+            source.onMessageOnMain { _, _, data in calls.append(data ?? "") }
+            source.addEventListenerOnMain("named") { _, event, _ in calls.append(event ?? "") }
+            await withCheckedContinuation { continuation in
+                source.onCompleteOnMain { _, _, _ in continuation.resume() }
+                source.connect()
+            }
+            #expect(calls == ["open", "a", "named"])
+        }
+    }
+}

@@ -1,0 +1,210 @@
+import EventStreamTestSupport
+import ServerSentEvents
+import TestSupport
+import Testing
+
+@Suite("The parser of event streams", .timeLimit(.minutes(5)))
+struct EventStreamParserTests {
+    @Test("an event is there as soon as its empty line has ended, at a CR without the next byte")
+    func atOnce() {
+        for (text, places) in [("data: x\r\r", [8]), ("data: x\n\ndata", [8]), ("data: x\r\n\r\n", [9])] {
+            var seen: [Int] = []
+            _ = ParserRun(Array(text.utf8).bytewise) { number, _ in seen.append(number) }
+            #expect(seen == places, "\(text.debugDescription)")
+        }
+    }
+
+    @Test("a comment is there as soon as its line has ended, and only if comments are wanted")
+    func comments() {
+        var seen: [Int] = []
+        let run = ParserRun(Array(": a\n:\r\r\ndata: x\n".utf8).bytewise) { number, _ in seen.append(number) }
+        #expect(run.elements == [.comment(" a"), .comment("")])
+        #expect(seen == [3, 5])
+        #expect(ParserRun([Array(": a\n:\n\n".utf8)], reportsComments: false).elements == [])
+    }
+
+    @Test("events are neither lost nor doubled if a CR LF or a character is cut in two")
+    func cutsInside() {
+        let bytes = Array("data: 1€\r\n\r\ndata: 2🎉\r\n\r\n".utf8)
+        let expected = [ServerSentEvent(data: "1€"), ServerSentEvent(data: "2🎉")]
+        for place in 0...bytes.count { #expect(ParserRun(bytes.cut(at: [place])).events == expected) }
+    }
+
+    @Test("an empty first line of data stays")
+    func emptyFirstLine() {
+        #expect(ParserRun("data:\ndata: x\n\n").events.map(\.data) == ["\nx"])
+    }
+
+    @Test("an event that the end of the stream cuts off is discarded, and its id with it")
+    func unfinished() {
+        let run = ParserRun("id: 1\ndata: a\n\nid: 2\ndata: b\n")
+        #expect(run.events.map(\.data) == ["a"])
+        #expect(run.lastEventID == "1")
+    }
+
+    @Test("the id stays for events that have none, and an empty one clears it")
+    func ids() {
+        #expect(ParserRun("id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n").events.map(\.id) == ["1", "1", ""])
+    }
+
+    @Test("the reconnection time stays until the next one")
+    func reconnectionTime() {
+        #expect(ParserRun("retry: 5\ndata: a\n\ndata: b\n\n").reconnectionTime == 5)
+        // It counts when its line ends.
+        #expect(ParserRun("retry: 5\n").reconnectionTime == 5)
+    }
+
+    @Test("a reconnection time is digits only, and one that is too large is the largest")
+    func reconnectionTimes() {
+        let times: [(String, Int64?)] = [
+            ("0", 0), ("007", 7), ("+5", nil), ("-5", nil), ("5 ", nil), (" 5", nil), ("1000x", nil), ("", nil),
+            ("٣", nil), ("9223372036854775807", .max), ("9223372036854775808", .max),
+            (String(repeating: "9", count: 30), .max),
+        ]
+        for (text, time) in times {
+            #expect(ParserRun("retry: \(text)\n").reconnectionTime == time, "\(text)")
+        }
+    }
+
+    @Test("a block without data is no event")
+    func noData() {
+        #expect(ParserRun("event: a\nid: 1\n\n:\n\n\n\n\n").events == [])
+    }
+
+    @Test("a byte order mark within the stream is data")
+    func marks() {
+        #expect(ParserRun("\u{FEFF}data: \u{FEFF}a\n\n\u{FEFF}data: b\n\n").events.map(\.data) == ["\u{FEFF}a"])
+    }
+
+    @Test("bytes that are no UTF-8 become one replacement character for each sequence")
+    func malformed() {
+        let streams: [([UInt8], String)] = [
+            ([0xE2, 0x0A], "\u{FFFD}"), ([0xFF, 0xFE, 0x0A], "\u{FFFD}\u{FFFD}"),
+            // Overlong, a surrogate, and beyond Unicode.
+            ([0xC0, 0xAF, 0x0A], "\u{FFFD}\u{FFFD}"), ([0xED, 0xA0, 0x80, 0x0A], "\u{FFFD}\u{FFFD}\u{FFFD}"),
+            ([0xF4, 0x90, 0x80, 0x80, 0x0A], "\u{FFFD}\u{FFFD}\u{FFFD}\u{FFFD}"),
+            ([0xE2, 0x82, 0x41, 0x0D], "\u{FFFD}A"),
+        ]
+        for (bytes, text) in streams {
+            let stream = Array("data:".utf8) + bytes + [0x0A, 0x0A]
+            #expect(ParserRun([stream]).events.map(\.data) == [text])
+            #expect(ParserRun(stream.bytewise).events.map(\.data) == [text])
+        }
+    }
+
+    @Test("streams of line ends only bring nothing", arguments: ["\n", "\r", "\r\n"])
+    func lineEnds(_ end: String) {
+        #expect(ParserRun(String(repeating: end, count: 1_000)).elements == [])
+    }
+
+    @Test("100,000 comments leave nothing behind")
+    func manyComments() {
+        let run = ParserRun(String(repeating: ": keep alive\n\n", count: 100_000) + "data: x\n\n", limit: 100)
+        #expect(run.elements.count == 100_001)
+        #expect(run.events == [ServerSentEvent(data: "x")])
+    }
+
+    @Test("an id may have a million bytes")
+    func longID() {
+        let id = String(repeating: "i", count: 1 << 20)
+        #expect(ParserRun(Array("id: \(id)\ndata: x\n\n".utf8).cut(at: [1_000, 500_000])).lastEventID == id)
+    }
+
+    @Test("a response starts with the id of the last one, and with nothing else of it")
+    func nextResponse() throws {
+        var parser = EventStreamParser()
+        let first = "id: 1\nretry: 7\ndata: a\n\nevent: e\nid: 2\ndata: lost\n: lost"
+        #expect(try parser.elements(Array(first.utf8)).count == 1)
+        parser.startResponse()
+        let next = try parser.elements(Array("\u{FEFF}data: b\n\n".utf8))
+        #expect(next == [.event(ServerSentEvent(data: "b", id: "1"))])
+        #expect(parser.reconnectionTime == 7)
+        // A CR at the end of the last response has nothing to do with an LF here.
+        _ = try parser.elements([0x0D])
+        parser.startResponse()
+        #expect(try parser.elements(Array("\ndata: c\n\n".utf8)).count == 1)
+    }
+
+    @Test("data and the current line have to fit into the limit, whatever the chunks")
+    func limit() {
+        let streams: [(String, Bool)] = [
+            ("data:" + String(repeating: "x", count: 95), false),
+            ("data:" + String(repeating: "x", count: 96), true),
+            (":" + String(repeating: "x", count: 99), false), (":" + String(repeating: "x", count: 100), true),
+            ("data: 12345678\ndata:" + String(repeating: "x", count: 86), false),
+            ("data: 12345678\ndata:" + String(repeating: "x", count: 87), true),
+            (String(repeating: "data\n", count: 96) + "data", false),
+            (String(repeating: "data\n", count: 97) + "data", true),
+        ]
+        for (text, isTooLarge) in streams {
+            let bytes = Array((text + "\n\n").utf8)
+            for chunks in [[bytes], bytes.bytewise, bytes.cut(at: [bytes.count / 2])] {
+                #expect(ParserRun(chunks, limit: 100).isTooLarge == isTooLarge, "\(text)")
+            }
+        }
+    }
+
+    @Test("data of several MiB is put together, with what is no UTF-8 in it")
+    func largeData() {
+        let line = "data: " + String(repeating: "€", count: 300_000)
+        var stream = Array("\(line)\n\(line)\ndata:".utf8) + [0xFF, 0xE2] + Array("\n\(line)\n\ndata: x\n\n".utf8)
+        stream += Array("data:\(String(repeating: "a", count: 1 << 20))\ndata\n\ndata: y\n\n".utf8)
+        let whole = ParserRun([stream])
+        let text = String(repeating: "€", count: 300_000)
+        #expect(whole.events.map(\.data.utf8.count) == [2_700_000 + 3 + 6, 1, 1_048_577, 1])
+        #expect(whole.events.first?.data == "\(text)\n\(text)\n\u{FFFD}\u{FFFD}\n\(text)")
+        for size in [1_000, 65_537, 1 << 20] {
+            #expect(ParserRun(stream.cut(at: Array(stride(from: size, to: stream.count, by: size)))) == whole)
+        }
+    }
+
+    @Test("a line without an end stops at the limit")
+    func endlessLine() {
+        let chunk = [UInt8](repeating: 0x78, count: 1_000)
+        var taken = 0
+        var parser = EventStreamParser(limit: 10_500)
+        #expect(throws: EventStreamParser.TooLarge.self) {
+            while true {
+                _ = try parser.elements(chunk)
+                taken += 1
+            }
+        }
+        #expect(taken == 10)
+    }
+
+    @Test("the chunks of 10,000 random streams make no difference, and a slow parser agrees")
+    func randomStreams() {
+        for seed in 1...10_000 {
+            var generator = SeededGenerator(seed: UInt64(seed))
+            let stream = RandomStream.bytes(using: &generator)
+            let chunks = RandomStream.chunks(of: stream, using: &generator)
+            let expected = PlainParser.run(stream)
+            #expect(ParserRun(chunks) == expected, "seed \(seed)")
+            #expect(ParserRun([stream]) == expected, "seed \(seed)")
+        }
+    }
+}
+
+private enum RandomStream {
+    private static let pieces: [[UInt8]] =
+        [
+            "data", "event", "id", "retry", "Data", "data:", "data: ", "event: ", "id: ", "retry: ", ":", " ", "\t",
+            "\0",
+            "1", "234", "x", "message", "\u{FEFF}", "€", "🎉", "\u{2028}", "\u{85}", "\u{0B}", "\u{0C}",
+        ].map { Array($0.utf8) } + [[0xE2], [0x82], [0xFF], [0xC0, 0xAF], [0xED, 0xA0, 0x80], [0xF0, 0x9F]]
+    private static let ends = ["\n", "\r", "\r\n", "\n\n", "\r\r", "\r\n\r\n", "\n\r"].map { Array($0.utf8) }
+
+    static func bytes(using generator: inout SeededGenerator) -> [UInt8] {
+        var bytes: [UInt8] = []
+        for _ in 0..<Int.random(in: 0...60, using: &generator) {
+            let list = generator.oneIn(3) ? ends : pieces
+            bytes += list[Int.random(in: list.indices, using: &generator)]
+        }
+        return bytes
+    }
+
+    static func chunks(of bytes: [UInt8], using generator: inout SeededGenerator) -> [[UInt8]] {
+        let count = Int.random(in: 0...8, using: &generator)
+        return bytes.cut(at: (0..<count).map { _ in Int.random(in: 0...bytes.count, using: &generator) }.sorted())
+    }
+}

@@ -1,0 +1,61 @@
+import EventStreamTestSupport
+import Foundation
+import ServerSentEvents
+import Testing
+
+@Suite("Vectors of the event stream format", .timeLimit(.minutes(5)))
+struct ParserVectorTests {
+    struct Vector: Decodable, Sendable, CustomTestStringConvertible {
+        var name: String
+        var chunks: [String]
+        var exp: [[String]]
+        var lastid: String?
+        var retry: Int64?
+
+        var testDescription: String { name }
+
+        var bytes: [[UInt8]] {
+            chunks.map { hex in
+                stride(from: 0, to: hex.utf8.count, by: 2).compactMap { place in
+                    UInt8(hex.dropFirst(place).prefix(2), radix: 16)
+                }
+            }
+        }
+
+        func expectMet(by chunks: [[UInt8]], _ sourceLocation: SourceLocation = #_sourceLocation) {
+            let run = ParserRun(chunks)
+            #expect(run.events.map { [$0.event, $0.data, $0.id] } == exp, sourceLocation: sourceLocation)
+            if let lastid { #expect(run.lastEventID == lastid, sourceLocation: sourceLocation) }
+            if let retry { #expect(run.reconnectionTime == retry, sourceLocation: sourceLocation) }
+        }
+    }
+
+    private static let all: [Vector] = {
+        let file = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("vectors.json")
+        do {
+            return try JSONDecoder().decode([Vector].self, from: Data(contentsOf: file))
+        } catch {
+            preconditionFailure("vectors.json cannot be read: \(error)")
+        }
+    }()
+
+    @Test("there are 46 of them")
+    func count() {
+        #expect(Self.all.count == 46)
+        #expect(Set(Self.all.map(\.name)).count == 46)
+    }
+
+    @Test("as the vector cuts the stream, whole, and byte by byte", arguments: all)
+    func chunks(_ vector: Vector) {
+        let bytes = vector.bytes
+        vector.expectMet(by: bytes)
+        vector.expectMet(by: [bytes.flatMap { $0 }])
+        vector.expectMet(by: bytes.flatMap { $0 }.bytewise)
+    }
+
+    @Test("cut in two at every place", arguments: all)
+    func cuts(_ vector: Vector) {
+        let bytes = vector.bytes.flatMap { $0 }
+        for place in 0...bytes.count { vector.expectMet(by: bytes.cut(at: [place])) }
+    }
+}

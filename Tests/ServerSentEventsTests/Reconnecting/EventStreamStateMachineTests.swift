@@ -1,0 +1,542 @@
+import RealtimeHTTP
+import Testing
+
+@testable import ServerSentEvents
+
+/// Each line of a transcript is an input and what the machine does about it.
+@Suite("The state machine of an event stream", .timeLimit(.minutes(5)))
+struct EventStreamStateMachineTests {
+    typealias Machine = EventStreamStateMachine
+    typealias Position = Machine.Position
+
+    private static let okay = EventStreamResponse(
+        status: 200,
+        headers: [HTTPHeader(name: "content-type", value: "Text/Event-Stream ;charset=x")]
+    )
+    private static let lost = EventStreamError(.connectionLost, "lost")
+
+    private static func machine(
+        _ reconnection: EventStreamOptions.Reconnection = .automatic,
+        idleTimeout: Duration? = .seconds(300),
+        makesRequests: Bool = false,
+        lastEventID: String = ""
+    ) -> Machine {
+        let configuration = Machine.Configuration(
+            reconnection: reconnection,
+            reconnectionTime: .seconds(3),
+            backOffReset: .seconds(10),
+            retryableStatuses: [503],
+            contentTypes: ["text/event-stream"],
+            responseTimeout: .seconds(60),
+            idleTimeout: idleTimeout,
+            makesRequests: makesRequests
+        )
+        return Machine(configuration, lastEventID: lastEventID)
+    }
+
+    private static func request(_ method: String = "GET", body: [UInt8]? = nil) -> HTTPRequest {
+        HTTPRequest(
+            url: "http://example.com",
+            method: method,
+            body: body,
+            timeout: .zero,
+            maximumResponseSize: 0
+        )
+    }
+
+    private static func timer(_ kind: Machine.TimerID.Kind, _ serial: Int) -> Machine.TimerID {
+        .init(kind: kind, serial: serial)
+    }
+
+    /// A machine that waits for the response to its first request.
+    private static func connecting(
+        _ reconnection: EventStreamOptions.Reconnection = .automatic,
+        makesRequests: Bool = false,
+        _ request: HTTPRequest = request()
+    ) -> Machine {
+        var machine = machine(reconnection, makesRequests: makesRequests)
+        _ = machine.start()
+        _ = machine.requested(1, .success(request), now: .zero)
+        return machine
+    }
+
+    /// A machine whose first response is open since second 0.
+    private static func open(
+        _ reconnection: EventStreamOptions.Reconnection = .automatic,
+        _ request: HTTPRequest = request()
+    ) -> Machine {
+        var machine = connecting(reconnection, request)
+        _ = machine.received(1, okay, retryAfter: .zero, now: .zero)
+        return machine
+    }
+
+    /// A machine whose first response has ended and whose retry policy is asked.
+    private static func asking(position: Position = Position(), error: EventStreamError? = nil) -> Machine {
+        var machine = open()
+        _ = machine.ended(1, error, now: .seconds(1))
+        _ = machine.drained(1, position, now: .seconds(1))
+        return machine
+    }
+
+    private static func ask(
+        _ reason: EventStreamError,
+        attempt: Int = 1,
+        retryCount: Int = 0,
+        elapsed: Duration = .zero,
+        minimumDelay: Duration = .seconds(3)
+    ) -> Machine.Action {
+        .askRetryPolicy(
+            attempt,
+            retryCount: retryCount,
+            elapsed: elapsed,
+            reason: reason,
+            minimumDelay: minimumDelay
+        )
+    }
+
+    // MARK: The course of things
+
+    @Test("connects, reads all of a response that was lost, waits, and connects again after the last event")
+    func life() {
+        var machine = Self.machine(lastEventID: "0")
+        #expect(
+            machine.start() == [
+                .publish(.connecting(attempt: 1)), .schedule(Self.timer(.response, 1), after: .seconds(60)),
+                .makeRequest(EventStreamAttempt(number: 1, reason: .initial, lastEventID: "0")),
+            ]
+        )
+        #expect(machine.start() == [])
+        #expect(machine.requested(1, .success(Self.request()), now: .zero) == [.open(1, Self.request())])
+        #expect(!machine.isOpen(1))
+        #expect(
+            machine.received(1, Self.okay, retryAfter: .zero, now: .seconds(1)) == [
+                .cancel(Self.timer(.response, 1)), .schedule(Self.timer(.idle, 2), after: .seconds(300)),
+                .publish(.open(Self.okay)), .deliver(.opened(Self.okay)),
+            ]
+        )
+        #expect(machine.isOpen(1))
+        #expect(
+            machine.ended(1, Self.lost, now: .seconds(2)) == [
+                .cancel(Self.timer(.idle, 2)), .abort(1), .deliver(.ended(1)),
+            ]
+        )
+        var reason = Self.lost
+        reason.lastEventID = "7"
+        let position = Position(lastEventID: "7", reconnectionTime: 5_000, hasEvents: true)
+        #expect(machine.drained(1, position, now: .seconds(3)) == [Self.ask(reason, minimumDelay: .seconds(5))])
+        #expect(
+            machine.retryDecided(1, delay: .seconds(1)) == [
+                .publish(.waiting(attempt: 2, delay: .seconds(5), reason: reason)), .deliver(.lost(reason)),
+                .schedule(Self.timer(.retry, 3), after: .seconds(5)),
+            ]
+        )
+        #expect(
+            machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(8)) == [
+                .publish(.connecting(attempt: 2)), .schedule(Self.timer(.response, 4), after: .seconds(60)),
+                .makeRequest(EventStreamAttempt(number: 2, reason: .reconnect, lastEventID: "7")),
+            ]
+        )
+    }
+
+    @Test("a response that ends in order is lost too, if the request may be repeated")
+    func cleanEnd() {
+        var machine = Self.open()
+        _ = machine.ended(1, nil, now: .seconds(1))
+        let reason = EventStreamError(.connectionLost, "The server ended the response.")
+        #expect(machine.drained(1, Position(), now: .seconds(1)) == [Self.ask(reason)])
+    }
+
+    @Test("the wait is that of the policy if it is longer than the reconnection time")
+    func longerWait() {
+        var machine = Self.asking()
+        guard case .schedule(_, after: .seconds(20))? = machine.retryDecided(1, delay: .seconds(20)).last else {
+            Issue.record("no wait of 20 seconds")
+            return
+        }
+    }
+
+    @Test(
+        "the server's reconnection time is obeyed up to ten minutes",
+        arguments: [(0, 0), (5_000, 5), (600_000, 600), (600_001, 600), (.max, 600)] as [(Int64, Int)]
+    )
+    func reconnectionTime(_ milliseconds: Int64, _ seconds: Int) {
+        var machine = Self.asking(position: Position(reconnectionTime: milliseconds))
+        guard case .publish(.waiting(2, .seconds(seconds), _)) = machine.retryDecided(1, delay: .zero)[0] else {
+            Issue.record("no wait of \(seconds) seconds")
+            return
+        }
+    }
+
+    @Test("a policy that stops ends the stream with the reason")
+    func policyStops() {
+        var machine = Self.asking(error: Self.lost)
+        #expect(
+            machine.retryDecided(1, delay: nil) == [.publish(.closed(Self.lost)), .finish(.failure(Self.lost))]
+        )
+    }
+
+    @Test("the back-off starts anew after an event, or after a connection that has held")
+    func reset() {
+        for (held, hasEvents, count) in [(9, false, 1), (10, false, 0), (1, true, 0)] {
+            var machine = Self.asking()
+            _ = machine.retryDecided(1, delay: .zero)
+            _ = machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(4))
+            _ = machine.requested(2, .success(Self.request()), now: .seconds(4))
+            _ = machine.received(2, Self.okay, retryAfter: .zero, now: .seconds(5))
+            let end = Duration.seconds(5 + held)
+            _ = machine.ended(2, Self.lost, now: end)
+            let elapsed = count == 0 ? Duration.zero : end - .seconds(1)
+            #expect(
+                machine.drained(2, Position(hasEvents: hasEvents), now: end)
+                    == [Self.ask(Self.lost, attempt: 2, retryCount: count, elapsed: elapsed)]
+            )
+        }
+    }
+
+    // MARK: Which requests are repeated
+
+    @Test("requests that may not be repeated end with their response, or with an error if it was cut off")
+    func notRepeated() {
+        let requests = [
+            Self.request("POST"), Self.request("POST", body: []), Self.request("GET", body: []), Self.request("PUT"),
+            Self.request("DELETE"), Self.request("get"),
+        ]
+        for (request, reconnection) in requests.map({ ($0, EventStreamOptions.Reconnection.automatic) })
+            + [(Self.request(), .never), (Self.request("POST"), .resumable)]
+        {
+            var machine = Self.open(reconnection, request)
+            _ = machine.ended(1, nil, now: .seconds(1))
+            #expect(
+                machine.drained(1, Position(hasEvents: true), now: .seconds(1))
+                    == [.publish(.closed(nil)), .finish(.success(.endOfResponse))]
+            )
+            machine = Self.open(reconnection, request)
+            _ = machine.ended(1, Self.lost, now: .seconds(1))
+            #expect(
+                machine.drained(1, Position(hasEvents: true), now: .seconds(1))
+                    == [.publish(.closed(Self.lost)), .finish(.failure(Self.lost))]
+            )
+            machine = Self.connecting(reconnection, request)
+            let failure = EventStreamError(.connectionFailed, "no")
+            #expect(
+                machine.ended(1, failure, now: .zero)
+                    == [
+                        .cancel(Self.timer(.response, 1)), .publish(.closed(failure)), .finish(.failure(failure)),
+                    ]
+            )
+        }
+    }
+
+    @Test("requests that may be repeated are")
+    func repeated() {
+        let cases: [(EventStreamOptions.Reconnection, HTTPRequest)] =
+            ["GET", "HEAD", "REPORT", "QUERY"].map { (.automatic, Self.request($0)) } + [
+                (.always, Self.request("POST", body: [1])), (.resumable, Self.request("POST", body: [1])),
+            ]
+        for (reconnection, request) in cases {
+            var machine = Self.open(reconnection, request)
+            _ = machine.ended(1, nil, now: .seconds(1))
+            let actions = machine.drained(1, Position(lastEventID: "1"), now: .seconds(1))
+            guard case .askRetryPolicy? = actions.first else {
+                Issue.record("\(reconnection) \(request.method): \(actions)")
+                continue
+            }
+        }
+    }
+
+    // MARK: Responses
+
+    @Test("status 204 ends the stream in order")
+    func noContent() {
+        var machine = Self.connecting()
+        #expect(
+            machine.received(1, EventStreamResponse(status: 204), retryAfter: .zero, now: .zero) == [
+                .cancel(Self.timer(.response, 1)), .abort(1), .publish(.closed(nil)),
+                .finish(.success(.stoppedByServer)),
+            ]
+        )
+    }
+
+    @Test(
+        "other statuses are final, and the error has the start of the body",
+        arguments: [100, 201, 205, 206, 210, 299, 300, 304, 400, 401, 403, 404, 405, 410, 418, 501, 505, 999]
+    )
+    func statuses(_ status: Int) {
+        var machine = Self.connecting()
+        let response = EventStreamResponse(status: status, headers: Self.okay.headers)
+        #expect(machine.received(1, response, retryAfter: .zero, now: .zero) == [])
+        #expect(machine.received(1, refusal: Array("wh".utf8), now: .zero) == [])
+        #expect(machine.received(1, refusal: Array("y".utf8), now: .zero) == [])
+        let error = EventStreamError(
+            .unexpectedStatus,
+            "The server answered with status \(status).",
+            response: response,
+            body: Array("why".utf8)
+        )
+        #expect(
+            machine.ended(1, nil, now: .zero) == [
+                .cancel(Self.timer(.response, 1)), .abort(1), .publish(.closed(error)), .finish(.failure(error)),
+            ]
+        )
+    }
+
+    @Test("no more than 64 KiB of a refusal's body are read, and no longer than a response may take")
+    func refusalBody() {
+        let response = EventStreamResponse(status: 404)
+        var machine = Self.connecting()
+        _ = machine.received(1, response, retryAfter: .zero, now: .zero)
+        #expect(machine.received(1, refusal: [UInt8](repeating: 1, count: 65_535), now: .zero) == [])
+        let actions = machine.received(1, refusal: [2, 3, 4], now: .zero)
+        guard case .finish(.failure(let error))? = actions.last else {
+            Issue.record("\(actions)")
+            return
+        }
+        #expect(error.body.count == 65_536)
+        #expect(error.body.last == 2)
+
+        machine = Self.connecting()
+        _ = machine.received(1, response, retryAfter: .zero, now: .zero)
+        let end = machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60))
+        guard case .finish(.failure(let late))? = end.last else {
+            Issue.record("\(end)")
+            return
+        }
+        #expect(late.status == 404)
+    }
+
+    @Test("content types that are no event stream are final, also with a status that would be retried")
+    func contentTypes() {
+        for type in ["text/event-stream bogus", "x bogus", "text/html", "x-text/event-stream", "", nil] as [String?] {
+            var machine = Self.connecting()
+            let response = EventStreamResponse(
+                status: 200,
+                headers: type.map { [HTTPHeader(name: "Content-Type", value: $0)] } ?? []
+            )
+            #expect(machine.received(1, response, retryAfter: .zero, now: .zero) == [])
+            guard case .finish(.failure(let error))? = machine.ended(1, nil, now: .zero).last else {
+                Issue.record("\(type ?? "none") is not refused")
+                continue
+            }
+            #expect(error.code == .invalidContentType)
+        }
+        for type in ["text/event-stream", "text/event-stream;", "TEXT/Event-Stream;x bogus", " text/event-stream ;"] {
+            var machine = Self.connecting()
+            let response = EventStreamResponse(
+                status: 200,
+                headers: [HTTPHeader(name: "Content-Type", value: type)]
+            )
+            _ = machine.received(1, response, retryAfter: .zero, now: .zero)
+            #expect(machine.isOpen(1), "\(type)")
+        }
+    }
+
+    @Test("a status that may pass is retried, not before the time that the server says")
+    func retryAfter() {
+        let response = EventStreamResponse(status: 503)
+        for (retryAfter, minimumDelay) in [(1, 3), (20, 20)] {
+            var machine = Self.connecting()
+            _ = machine.received(1, response, retryAfter: .seconds(retryAfter), now: .zero)
+            let error = EventStreamError(
+                .unexpectedStatus,
+                "The server answered with status 503.",
+                response: response
+            )
+            #expect(
+                machine.ended(1, nil, now: .seconds(1)) == [
+                    .cancel(Self.timer(.response, 1)), .abort(1),
+                    Self.ask(error, minimumDelay: .seconds(minimumDelay)),
+                ]
+            )
+        }
+    }
+
+    @Test("other credentials are asked for once", arguments: [401, 403])
+    func unauthorized(_ status: Int) {
+        var machine = Self.connecting(makesRequests: true)
+        let response = EventStreamResponse(status: status)
+        #expect(
+            machine.received(1, response, retryAfter: .zero, now: .zero) == [
+                .cancel(Self.timer(.response, 1)), .abort(1), .publish(.connecting(attempt: 2)),
+                .schedule(Self.timer(.response, 2), after: .seconds(60)),
+                .makeRequest(EventStreamAttempt(number: 2, reason: .unauthorized)),
+            ]
+        )
+        _ = machine.requested(2, .success(Self.request()), now: .zero)
+        #expect(machine.received(2, response, retryAfter: .zero, now: .zero) == [])
+        guard case .finish(.failure(let error))? = machine.ended(2, nil, now: .zero).last else {
+            Issue.record("a second \(status) is not final")
+            return
+        }
+        #expect(error.status == status)
+    }
+
+    @Test("errors that every attempt would have are final")
+    func permanent() {
+        for code in [EventStreamError.Code.redirectRefused, .invalidRequest] {
+            var machine = Self.connecting(.always)
+            let error = EventStreamError(code, "no")
+            #expect(machine.ended(1, error, now: .zero).last == .finish(.failure(error)))
+        }
+        var machine = Self.machine(.always)
+        _ = machine.start()
+        let error = EventStreamError(.invalidRequest, "no")
+        #expect(
+            machine.requested(1, .failure(error), now: .zero)
+                == [.cancel(Self.timer(.response, 1)), .publish(.closed(error)), .finish(.failure(error))]
+        )
+    }
+
+    @Test("a closure that throws before there was a request ends the stream, and later is a failed attempt")
+    func noRequest() {
+        let error = EventStreamError(.requestFailed, "no token")
+        var machine = Self.machine()
+        _ = machine.start()
+        #expect(machine.requested(1, .failure(error), now: .zero).last == .finish(.failure(error)))
+        machine = Self.asking()
+        _ = machine.retryDecided(1, delay: .zero)
+        _ = machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(4))
+        #expect(
+            machine.requested(2, .failure(error), now: .seconds(5)).last
+                == Self.ask(error, attempt: 2, retryCount: 1, elapsed: .seconds(4))
+        )
+    }
+
+    // MARK: Timeouts
+
+    @Test("an attempt without a response is aborted after its time")
+    func responseTimeout() {
+        var machine = Self.connecting()
+        let error = EventStreamError(.responseTimedOut, "No response within 60.0 seconds.")
+        #expect(
+            machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
+                .abort(1), Self.ask(error),
+            ]
+        )
+        #expect(machine.ended(1, Self.lost, now: .seconds(60)) == [])
+    }
+
+    @Test("whatever comes puts off the idle timeout, and so does a reader that is behind")
+    func idleTimeout() {
+        var machine = Self.open()
+        machine.activity(1, now: .seconds(100))
+        #expect(
+            machine.timerFired(Self.timer(.idle, 2), isBehind: false, now: .seconds(300))
+                == [.schedule(Self.timer(.idle, 3), after: .seconds(100))]
+        )
+        #expect(
+            machine.timerFired(Self.timer(.idle, 3), isBehind: true, now: .seconds(400))
+                == [.schedule(Self.timer(.idle, 4), after: .seconds(300))]
+        )
+        #expect(machine.timerFired(Self.timer(.idle, 3), isBehind: false, now: .seconds(400)) == [])
+        #expect(
+            machine.timerFired(Self.timer(.idle, 4), isBehind: false, now: .seconds(700)) == [
+                .cancel(Self.timer(.idle, 4)), .abort(1), .deliver(.ended(1)),
+            ]
+        )
+        let error = EventStreamError(.idleTimedOut, "Nothing came for 300.0 seconds.")
+        #expect(machine.drained(1, Position(), now: .seconds(700)) == [Self.ask(error)])
+    }
+
+    @Test("without an idle timeout there is no timer")
+    func noIdleTimeout() {
+        var machine = Self.machine(idleTimeout: nil)
+        _ = machine.start()
+        _ = machine.requested(1, .success(Self.request()), now: .zero)
+        #expect(
+            machine.received(1, Self.okay, retryAfter: .zero, now: .zero) == [
+                .cancel(Self.timer(.response, 1)), .publish(.open(Self.okay)), .deliver(.opened(Self.okay)),
+            ]
+        )
+    }
+
+    // MARK: The app
+
+    /// A machine in each phase, with what ends with the phase.
+    private static var phases: [(String, Machine, [Machine.Action])] {
+        var preparing = machine()
+        _ = preparing.start()
+        var refused = connecting()
+        _ = refused.received(1, EventStreamResponse(status: 404), retryAfter: .zero, now: .zero)
+        var draining = open()
+        _ = draining.ended(1, nil, now: .zero)
+        var waiting = asking()
+        _ = waiting.retryDecided(1, delay: .zero)
+        let attempt: [Machine.Action] = [.cancel(timer(.response, 1)), .abort(1)]
+        return [
+            ("idle", machine(), []), ("preparing", preparing, attempt), ("connecting", connecting(), attempt),
+            ("refused", refused, attempt), ("open", open(), [.cancel(timer(.idle, 2)), .abort(1)]),
+            ("draining", draining, []), ("asking", asking(), []), ("waiting", waiting, [.cancel(timer(.retry, 3))]),
+        ]
+    }
+
+    @Test("can be closed in every phase, and nothing happens after it")
+    func close() {
+        for (name, machine, left) in Self.phases {
+            var machine = machine
+            #expect(
+                machine.close() == left + [.publish(.closed(nil)), .finish(.success(.closed))],
+                "\(name)"
+            )
+            let inputs: [(inout Machine) -> [Machine.Action]] = [
+                { $0.close() }, { $0.start() }, { $0.restart(now: .zero) },
+                { $0.requested(1, .success(Self.request()), now: .zero) },
+                { $0.received(1, Self.okay, retryAfter: .zero, now: .zero) },
+                { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
+                { $0.drained(1, Position(), now: .zero) }, { $0.failed(1, Self.lost) },
+                { $0.retryDecided(1, delay: .zero) },
+            ]
+            for input in inputs { #expect(input(&machine) == [], "\(name)") }
+            for kind in [Machine.TimerID.Kind.response, .idle, .retry] {
+                for serial in 1...4 {
+                    let timer = Self.timer(kind, serial)
+                    #expect(machine.timerFired(timer, isBehind: false, now: .zero) == [], "\(name)")
+                }
+            }
+        }
+    }
+
+    @Test("can be restarted in every phase, at once or when the last events are read")
+    func restart() {
+        for (name, machine, left) in Self.phases {
+            var machine = machine
+            let actions = machine.restart(now: .seconds(1))
+            switch name {
+            case "idle": #expect(actions == [])
+            case "open", "draining":
+                #expect(actions == left + (name == "open" ? [.deliver(.ended(1))] : []))
+                #expect(machine.drained(1, Position(), now: .seconds(1)).first == .publish(.connecting(attempt: 2)))
+            default:
+                #expect(Array(actions.prefix(left.count)) == left, "\(name)")
+                #expect(actions.dropFirst(left.count).first == .publish(.connecting(attempt: 2)), "\(name)")
+            }
+        }
+    }
+
+    @Test("a response that cannot be read ends the stream")
+    func unreadable() {
+        var machine = Self.open(.always)
+        let error = EventStreamError(.eventTooLarge, "large")
+        #expect(
+            machine.failed(1, error) == [
+                .cancel(Self.timer(.idle, 2)), .abort(1), .publish(.closed(error)), .finish(.failure(error)),
+            ]
+        )
+    }
+
+    @Test("what comes of an earlier attempt is ignored")
+    func stale() {
+        var machine = Self.open()
+        _ = machine.restart(now: .zero)
+        _ = machine.drained(1, Position(), now: .zero)
+        let inputs: [(inout Machine) -> [Machine.Action]] = [
+            { $0.requested(1, .success(Self.request()), now: .zero) },
+            { $0.received(1, Self.okay, retryAfter: .zero, now: .zero) },
+            { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
+            { $0.drained(1, Position(), now: .zero) }, { $0.failed(1, Self.lost) },
+            { $0.retryDecided(1, delay: .zero) },
+            { $0.timerFired(Self.timer(.response, 1), isBehind: false, now: .zero) },
+        ]
+        for input in inputs { #expect(input(&machine) == []) }
+        #expect(machine.requested(2, .success(Self.request()), now: .zero) == [.open(2, Self.request())])
+    }
+}

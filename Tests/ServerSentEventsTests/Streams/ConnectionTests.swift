@@ -1,0 +1,253 @@
+import EventSourceTestServer
+import ServerSentEvents
+import TestSupport
+import Testing
+
+@Suite("Connections of event streams", .timeLimit(.minutes(5)))
+struct ConnectionTests {
+    @Test("reconnects after a clean end, a cut and a reset", arguments: ["end", "disconnect", "reset"])
+    func reconnects(_ way: String) async throws {
+        try await EventSourceTestServer.withServer { server in
+            let (taken, take) = AsyncStream.makeStream(of: Void.self)
+            server.respond { exchange in
+                try await exchange.start()
+                try await exchange.send("id: \(exchange.number)\ndata: x\n\n")
+                // A reset overtakes what is still on its way.
+                await taken.first { _ in true }
+                switch way {
+                case "end": try await exchange.end()
+                case "disconnect": try await exchange.disconnect()
+                default: try await exchange.reset()
+                }
+            }
+            var ids: [String] = []
+            for try await event in EventStream(server.url, options: .quick).events {
+                ids.append(event.id)
+                if ids.count == 3 { break }
+                take.yield()
+            }
+            take.finish()
+            #expect(ids == ["1", "2", "3"])
+            #expect(server.requests.map { $0.header("Last-Event-ID") } == [nil, "1", "2"])
+        }
+    }
+
+    @Test("close ends the stream while it connects, when it is open, and within the loop")
+    func close() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.respond(at: "/silent") { await $0.disconnected() }
+            server.script([.open("data: a\n\n")], at: "/open")
+            let silent = Recording(EventStream(server.url + "/silent"))
+            await server.received(1)
+            silent.stream.close()
+            #expect(await silent.next() == .end)
+
+            let open = Recording(EventStream(server.url + "/open"))
+            #expect(await open.nextEvent() != nil)
+            open.stream.close()
+            #expect(await open.next() == .end)
+
+            server.script([.open("data: a\n\ndata: b\n\ndata: c\n\n")], at: "/three")
+            let stream = EventStream(server.url + "/three")
+            var count = 0
+            for try await _ in stream.events {
+                count += 1
+                if count == 2 { stream.close() }
+            }
+            #expect(count == 2)
+            for await state in stream.states where state == .closed(nil) { break }
+            await waitUntil { server.connectionCount == 0 }
+        }
+    }
+
+    @Test("a stream that was closed before it is iterated ends at once")
+    func closedBefore() async throws {
+        let stream = EventStream("http://127.0.0.1:9")
+        stream.close()
+        for try await _ in stream.events { Issue.record("an event of a closed stream") }
+    }
+
+    @Test("a stream is iterated once")
+    func once() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("data: x\n\n")])
+            let stream = EventStream(server.url, options: .once)
+            for try await _ in stream.events {}
+            await #expect {
+                for try await _ in stream.events {}
+            } throws: {
+                ($0 as? EventStreamError)?.code == .alreadyIterated
+            }
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("states tell what happens, and end")
+    func states() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("data: x\n\n"), TestResponse(status: 204)])
+            let stream = EventStream(server.url, options: .quick)
+            let states = stream.states
+            for try await _ in stream.events {}
+            var names: [String] = []
+            for await state in states { names.append(String("\(state)".prefix { $0 != "(" })) }
+            #expect(names == ["idle", "connecting", "open", "waiting", "connecting", "closed"])
+        }
+    }
+
+    @Test("a slow consumer stops the server, and the memory is bounded")
+    func slowConsumer() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let sent = Log<Int>()
+            let megabyte = "data: \(String(repeating: "x", count: 1 << 20))\n\n"
+            server.respond { exchange in
+                try await exchange.start()
+                for number in 1...200 {
+                    try await exchange.send(megabyte)
+                    sent.append(number)
+                }
+                await exchange.disconnected()
+            }
+            let stream = EventStream(server.url, options: EventStreamOptions(receiveBufferSize: 1 << 20))
+            var events = stream.events.makeAsyncIterator()
+            _ = try await events.next()
+            await waitUntil { stream.statistics.bytes >= 2 << 20 }
+            // Other connections go on meanwhile, over the same threads.
+            for _ in 1...100 { #expect(await Recording(EventStream(server.url + "/none")).end()?.status == 404) }
+            #expect(stream.statistics.bytes < 4 << 20)
+            #expect(sent.count < 100)
+            for _ in 2...50 { _ = try await events.next() }
+            #expect(stream.statistics.bytes < 54 << 20)
+        }
+    }
+
+    @Test("1,000 streams at once over one connector")
+    func thousand() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.respond { exchange in
+                try await exchange.start()
+                try await exchange.send("data: a\n\n")
+                await server.received(1_000)
+                try await exchange.send("data: b\n\n")
+                await exchange.disconnected()
+            }
+            let connector = EventStreamConnector()
+            try await withThrowingTaskGroup { group in
+                for _ in 1...1_000 {
+                    group.addTask {
+                        var data = ""
+                        for try await event in EventStream(server.url, connector: connector).events {
+                            data += event.data
+                            if data == "ab" { break }
+                        }
+                        return data
+                    }
+                }
+                for try await data in group { #expect(data == "ab") }
+            }
+            await waitUntil { server.connectionCount == 0 }
+        }
+    }
+
+    @Test("the sequence ends at its last event, and what follows is not delivered")
+    func sentinel() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let chunks = ["data: 1\n\ndata: 2\n\nda", "ta: [DO", "NE]\n", "\ndata: 3\n\n"]
+            server.script([TestResponse(steps: chunks.map { .send($0) }, holds: true)])
+            var numbers: [Int] = []
+            for try await number in EventStream(server.url).events(as: Int.self, until: "[DONE]") {
+                numbers.append(number)
+            }
+            #expect(numbers == [1, 2])
+            var data: [String] = []
+            for try await event in EventStream(server.url).events(includingLast: true, until: { $0.data == "2" }) {
+                data.append(event.data)
+            }
+            #expect(data == ["1", "2"])
+            await waitUntil { server.connectionCount == 0 }
+        }
+    }
+
+    @Test("a response that ends before the last event is an error")
+    func noSentinel() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("data: 1\n\n")])
+            let stream = EventStream(server.url, options: .once)
+            await #expect {
+                for try await _ in stream.events(until: "[DONE]") {}
+            } throws: {
+                ($0 as? EventStreamError)?.code == .connectionLost
+            }
+        }
+    }
+
+    @Test("an event that cannot be decoded is thrown with the event, and the sequence can go on")
+    func decoding() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("data: 1\n\nevent: e\ndata: x\n\ndata: 3\n\n")])
+            var numbers = EventStream(server.url, options: .once).events(as: Int.self).makeAsyncIterator()
+            #expect(try await numbers.next() == 1)
+            do throws(EventStreamError) {
+                _ = try await numbers.next()
+                Issue.record("nothing was thrown")
+            } catch {
+                #expect(error.code == .decodingFailed)
+                #expect(error.event == ServerSentEvent(event: "e", data: "x"))
+                #expect(error.cause is DecodingError)
+            }
+            #expect(try await numbers.next() == 3)
+            #expect(try await numbers.next() == nil)
+
+            let skipped = Log<EventStreamError>()
+            let rest = EventStream(server.url, options: .once)
+                .events(as: Int.self, onDecodingFailure: .skip { skipped.append($0) })
+            var taken: [Int] = []
+            for try await number in rest { taken.append(number) }
+            #expect(taken == [1, 3])
+            #expect(skipped.elements.map(\.event?.data) == ["x"])
+        }
+    }
+
+    @Test("values of several types, by the type of the event")
+    func decodingBy() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("event: ping\ndata: {}\n\nevent: text\ndata: \"a\"\n\nevent: stop\ndata: 1\n\n")])
+            let values = EventStream(server.url, options: .once).events { event -> String? in
+                switch event.event {
+                case "text": try event.decode(String.self)
+                case "stop": try "stop \(event.decode(Int.self))"
+                default: nil
+                }
+            }
+            var taken: [String] = []
+            for try await value in values { taken.append(value) }
+            #expect(taken == ["a", "stop 1"])
+        }
+    }
+
+    @Test("events that are too large end the stream")
+    func tooLarge() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let line = "data: \(String(repeating: "x", count: 1_000))"
+            server.script([TestResponse(steps: [.send("data: a\n\n"), .every(.zero, send: line, times: 100)])])
+            let recording = Recording(
+                EventStream(server.url, options: EventStreamOptions(reconnection: .always, maximumEventSize: 10_000))
+            )
+            #expect(await recording.nextEvent()?.data == "a")
+            #expect(await recording.nextError()?.code == .eventTooLarge)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("200 streams that are opened and left leave nothing behind")
+    func leavesNothing() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.open("data: x\n\n")])
+            for _ in 1...200 {
+                let stream = EventStream(server.url)
+                for try await _ in stream.events { break }
+            }
+            await waitUntil { server.connectionCount == 0 }
+        }
+    }
+}

@@ -1,0 +1,85 @@
+import EventSourceTestServer
+import PusherTestServer
+import ServerSentEvents
+import TestSupport
+import Testing
+
+/// With a relay in between that does what bad networks do.
+@Suite("Event streams over bad networks", .timeLimit(.minutes(5)))
+struct FaultTests {
+    /// Runs with a feed of numbered events, which resumes, and a relay to it.
+    private func withFeed(
+        upTo last: Int,
+        _ body: (EventSourceTestServer, PusherTestRelay, String) async throws -> Void
+    ) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.respond { exchange in
+                let seen = exchange.request.header("Last-Event-ID").flatMap { Int($0) } ?? 0
+                guard seen < last else { return try await exchange.play(TestResponse(status: 204)) }
+                try await exchange.start()
+                for number in (seen + 1)...last { try await exchange.send("id: \(number)\r\ndata: €\(number)\r\n\r\n") }
+                await exchange.disconnected()
+            }
+            let options = PusherTestRelay.Options(serverPort: server.port)
+            try await PusherTestRelay.withRelay(options: options) { relay in
+                try await body(server, relay, "http://127.0.0.1:\(relay.port)")
+            }
+        }
+    }
+
+    @Test("no event is lost or doubled, however often the connection is", arguments: ["drop", "reset", "refuse"])
+    func losses(_ way: String) async throws {
+        try await withFeed(upTo: 100) { server, relay, url in
+            var next = 1
+            for try await event in EventStream(url, options: .quick).events {
+                #expect(event == ServerSentEvent(data: "€\(next)", id: "\(next)"))
+                next += 1
+                if next > 100 { break }
+                guard next.isMultiple(of: 10) else { continue }
+                switch way {
+                case "drop": relay.dropConnections()
+                case "reset": relay.resetConnections()
+                default:
+                    relay.failConnections(1, with: .reset)
+                    relay.resetConnections()
+                }
+            }
+            #expect(next == 101)
+        }
+    }
+
+    @Test("bytes that come one by one make the same events")
+    func trickle() async throws {
+        try await withFeed(upTo: 3) { _, relay, url in
+            relay.fail(.toClient, with: .trickled(every: .zero))
+            var data: [String] = []
+            for try await event in EventStream(url, options: .quick).events {
+                data.append(event.data)
+                if data.count == 3 { break }
+            }
+            #expect(data == ["€1", "€2", "€3"])
+        }
+    }
+
+    @Test("a connection that a dead router has left open is noticed, and replaced")
+    func swallowed() async throws {
+        try await withFeed(upTo: 1_000_000) { _, relay, url in
+            var options = EventStreamOptions.quick
+            options.idleTimeout = .milliseconds(100)
+            let recording = Recording(EventStream(url, options: options))
+            #expect(await recording.nextEvent()?.id == "1")
+            relay.fail(with: .swallowed)
+            #expect(await recording.nextError()?.code == .idleTimedOut)
+            relay.passOn()
+            #expect(await recording.nextEvent() != nil)
+        }
+    }
+
+    @Test("a server that answers with garbage is an error")
+    func garbage() async throws {
+        try await withFeed(upTo: 10) { _, relay, url in
+            relay.fail(.toClient, with: .corrupted(every: 1))
+            #expect(await Recording(EventStream(url, options: .once)).end()?.code == .connectionFailed)
+        }
+    }
+}

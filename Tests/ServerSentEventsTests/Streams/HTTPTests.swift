@@ -1,0 +1,354 @@
+import EventSourceTestServer
+import Foundation
+import ProxyTestSupport
+import ServerSentEvents
+import TestTLS
+import Testing
+
+@Suite("Requests and responses of event streams", .timeLimit(.minutes(5)))
+struct HTTPTests {
+    private static let event = TestResponse.text("data: x\n\n")
+
+    /// Takes the events up to the end, which has to be without an error.
+    private func expect(
+        _ expected: [String],
+        from stream: EventStream,
+        _ sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        var events: [String] = []
+        for try await event in stream.events { events.append(event.data) }
+        #expect(events == expected, sourceLocation: sourceLocation)
+    }
+
+    /// The error that the stream ends with.
+    private func error(_ stream: EventStream) async -> EventStreamError? {
+        do throws(EventStreamError) {
+            for try await _ in stream.events {}
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    private static var once: EventStreamOptions { EventStreamOptions(reconnection: .never) }
+
+    // MARK: Requests
+
+    @Test("header fields of the app are sent, and replace the defaults")
+    func headers() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([Self.event])
+            let headers = [
+                HTTPHeader(name: "accept", value: "application/json, text/event-stream"),
+                HTTPHeader(name: "X-Token", value: "t"),
+            ]
+            let request = EventStreamRequest(server.url, headers: headers)
+            try await expect(["x"], from: EventStream(request, lastEventID: "é7", options: Self.once))
+            let sent = server.requests[0]
+            #expect(sent.headers.filter { $0.name.lowercased() == "accept" }.map(\.value) == [headers[0].value])
+            #expect(sent.header("X-Token") == "t")
+            #expect(sent.header("Cache-Control") == "no-cache")
+            #expect(sent.header("Last-Event-ID") == "é7")
+            #expect(sent.header("Accept-Encoding") == nil)
+        }
+    }
+
+    @Test("a body is sent with its content type", arguments: ["POST", "REPORT"])
+    func body(_ method: String) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([Self.event])
+            let request = EventStreamRequest(
+                server.url,
+                method: method,
+                headers: [HTTPHeader(name: "Content-Type", value: "text/plain; charset=utf-8")],
+                body: Array("hello".utf8)
+            )
+            try await expect(["x"], from: EventStream(request))
+            #expect(server.requests.count == 1)
+            #expect(server.requests[0].method == method)
+            #expect(server.requests[0].text == "hello")
+            #expect(server.requests[0].header("Content-Type") == "text/plain; charset=utf-8")
+        }
+    }
+
+    @Test("a JSON body has its content type")
+    func json() throws {
+        let request = try EventStreamRequest("http://example.com", json: ["a": 1])
+        #expect(request.method == "POST")
+        #expect(request.body == Array(#"{"a":1}"#.utf8))
+        #expect(request.headers == [HTTPHeader(name: "Content-Type", value: "application/json")])
+    }
+
+    @Test("requests that cannot be sent fail at once", arguments: ["", "no url", "ftp://example.com", "http://"])
+    func invalid(_ url: String) async {
+        #expect(await error(EventStream(url))?.code == .invalidRequest)
+    }
+
+    @Test("what is secret in a request is not printed")
+    func secrets() {
+        let request = EventStreamRequest(
+            "https://user:hidden@example.com/feed?token=hidden",
+            headers: [HTTPHeader(name: "Authorization", value: "hidden")],
+            body: Array("hidden".utf8)
+        )
+        var dumped = ""
+        dump(request, to: &dumped)
+        #expect(!"\(request)\(String(reflecting: request))\(dumped)".contains("hidden"))
+    }
+
+    @Test("what is secret in a response is not printed")
+    func responseSecrets() {
+        let headers = [HTTPHeader(name: "Content-Type", value: "Text/html; x"), HTTPHeader(name: "X", value: "hidden")]
+        let response = EventStreamResponse(status: 200, headers: headers, url: "http://example.com/?hidden")
+        #expect("\(response)" == #"200 "text/html""#)
+        #expect(!"\(EventStream.State.open(response))".contains("hidden"))
+    }
+
+    // MARK: Responses
+
+    @Test("after status 204 there is no other request")
+    func noContent() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(status: 204)])
+            try await expect([], from: EventStream(server.url, options: .quick))
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("as in browsers, no status is retried", arguments: [205, 210, 299, 404, 410, 429, 503])
+    func statuses(_ status: Int) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(status: status, headers: ["Retry-After": "0"], steps: [.send("why")])])
+            var options = EventStreamOptions.quick
+            options.retryableStatuses = []
+            let error = await error(EventStream(server.url, options: options))
+            #expect(error?.code == .unexpectedStatus)
+            #expect(error?.status == status)
+            #expect(error?.response?.header("retry-after") == "0")
+            // Status 205 has no body.
+            if status != 205 { #expect(error?.bodyText == "why") }
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("a status that may pass is retried by default")
+    func retried() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(status: 503), Self.event, TestResponse(status: 204)])
+            try await expect(["x"], from: EventStream(server.url, options: .quick))
+        }
+    }
+
+    @Test("the body that a refused POST is answered with is in the error")
+    func refusedPost() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let json = #"{"error": {"message": "rate limit"}}"#
+            server.script([
+                TestResponse(status: 429, headers: ["Content-Type": "application/json"], steps: [.send(json)])
+            ])
+            let error = await error(EventStream(try EventStreamRequest(server.url, json: [1])))
+            #expect(error?.status == 429)
+            #expect(error?.bodyText == json)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test(
+        "content types",
+        arguments: [
+            ("text/event-stream;", true), ("text/event-stream;charset=windows-1252", true),
+            ("text/event-stream;x bogus", true), ("Text/Event-Stream", true), ("text/event-stream bogus", false),
+            ("x bogus", false), ("text/html", false), (nil, false),
+        ] as [(String?, Bool)]
+    )
+    func contentTypes(_ type: String?, _ isOpen: Bool) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(headers: ["Content-Type": type], steps: [.send("data: €\n\n")])])
+            let stream = EventStream(server.url, options: Self.once)
+            if isOpen {
+                try await expect(["€"], from: stream)
+            } else {
+                let error = await error(stream)
+                #expect(error?.code == .invalidContentType)
+                #expect(error?.bodyText == "data: €\n\n")
+            }
+        }
+    }
+
+    @Test("another content type can be allowed")
+    func otherContentType() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(headers: ["Content-Type": "text/plain"], steps: [.send("data: x\n\n")])])
+            var options = Self.once
+            options.contentTypes.insert("text/plain")
+            try await expect(["x"], from: EventStream(server.url, options: options))
+        }
+    }
+
+    @Test("a body may end in each way that HTTP has", arguments: ["chunked", "contentLength", "untilClose"])
+    func framing(_ name: String) async throws {
+        let framing = try #require(TestResponse.Framing(rawValue: name))
+        try await EventSourceTestServer.withServer { server in
+            let headers: [String: String?] = framing == .contentLength ? ["Content-Length": "9"] : [:]
+            server.script([
+                TestResponse(headers: headers, framing: framing, steps: [.send("data: x\n\n")]),
+                TestResponse(status: 204),
+            ])
+            if framing == .untilClose {
+                server.respond { exchange in
+                    guard exchange.number == 1 else { return try await exchange.play(TestResponse(status: 204)) }
+                    try await exchange.start(framing: .untilClose)
+                    try await exchange.send("data: x\n\n")
+                    try await exchange.disconnect()
+                }
+            }
+            try await expect(["x"], from: EventStream(server.url, options: .quick))
+        }
+    }
+
+    @Test("a body that is shorter than its length is cut off")
+    func tooShort() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([
+                TestResponse(
+                    headers: ["Content-Length": "1000"],
+                    framing: .contentLength,
+                    steps: [.send("data: x\n\n"), .disconnect]
+                )
+            ])
+            #expect(await error(EventStream(server.url, options: Self.once))?.code == .connectionLost)
+        }
+    }
+
+    // MARK: Redirects
+
+    @Test("redirects are followed, and a reconnect starts at the first URL", arguments: [301, 302, 303, 307, 308])
+    func redirects(_ status: Int) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.redirect(status, to: "/feed")], at: "/")
+            server.script([Self.event, TestResponse(status: 204)], at: "/feed")
+            try await expect(["x"], from: EventStream(server.url, options: .quick))
+            #expect(server.requests.map(\.path) == ["/", "/feed", "/", "/feed"])
+        }
+    }
+
+    @Test(
+        "a POST that is redirected",
+        arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")]
+    )
+    func redirectedPost(_ status: Int, _ method: String) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.redirect(status, to: "/feed")], at: "/")
+            server.script([Self.event], at: "/feed")
+            let request = EventStreamRequest(
+                server.url,
+                method: "POST",
+                headers: [HTTPHeader(name: "Content-Type", value: "text/plain")],
+                body: Array("hello".utf8)
+            )
+            try await expect(["x"], from: EventStream(request))
+            let sent = server.requests[1]
+            #expect(sent.method == method)
+            #expect(sent.text == (method == "GET" ? "" : "hello"))
+            #expect(sent.header("Content-Type") == (method == "GET" ? nil : "text/plain"))
+        }
+    }
+
+    @Test(
+        "a redirect without a place to go to is an error",
+        arguments: [(301, nil), (301, ""), (307, nil), (307, "")] as [(Int, String?)]
+    )
+    func noLocation(_ status: Int, _ location: String?) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.redirect(status, to: location)])
+            #expect(await error(EventStream(server.url, options: .quick))?.code == .redirectRefused)
+            #expect(server.requests.count == 1)
+        }
+    }
+
+    @Test("a redirect that leads in a circle ends after 20")
+    func circle() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.redirect(307, to: "/")])
+            #expect(await error(EventStream(server.url, options: .quick))?.code == .redirectRefused)
+            #expect(server.requests.count == 21)
+        }
+    }
+
+    @Test("another origin does not get what is for the first one")
+    func otherOrigin() async throws {
+        try await EventSourceTestServer.withServer { other in
+            other.script([Self.event], at: "/feed")
+            try await EventSourceTestServer.withServer { server in
+                server.script([.redirect(307, to: other.url + "/feed")])
+                let names = ["Authorization", "Cookie", "Proxy-Authorization", "X-Other"]
+                let request = EventStreamRequest(
+                    server.url,
+                    headers: names.map { HTTPHeader(name: $0, value: "secret") }
+                )
+                try await expect(["x"], from: EventStream(request, options: Self.once))
+                for name in names { #expect(server.requests[0].header(name) == "secret") }
+                for name in names.dropLast() { #expect(other.requests[0].header(name) == nil) }
+                #expect(other.requests[0].header("X-Other") == "secret")
+            }
+        }
+    }
+
+    @Test("TLS is left only if that is allowed, and certificates are verified")
+    func tls() async throws {
+        let certificates = try TestCertificates()
+        let certificate = EventSourceTestServer.Certificate(
+            chain: certificates.serverPEM,
+            privateKey: certificates.serverKeyPEM
+        )
+        let connector = EventStreamConnector(tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)))
+        try await EventSourceTestServer.withServer { plain in
+            plain.script([Self.event])
+            try await EventSourceTestServer.withServer(certificate: certificate) { server in
+                server.script([Self.event])
+                let stream = EventStream(server.url, options: Self.once, connector: connector)
+                try await expect(["x"], from: stream)
+                let stranger = await error(EventStream(server.url, options: .quick))
+                #expect(stranger?.code == .tlsFailed)
+                #expect(stranger?.tlsFailure?.reason == .certificateRefused)
+
+                server.script([.redirect(302, to: plain.url)])
+                var options = Self.once
+                let refused = await error(EventStream(server.url, options: options, connector: connector))
+                #expect(refused?.code == .redirectRefused)
+                options.allowsInsecureRedirects = true
+                try await expect(["x"], from: EventStream(server.url, options: options, connector: connector))
+            }
+        }
+    }
+
+    @Test("streams go through a proxy, with and without TLS")
+    func proxy() async throws {
+        let certificates = try TestCertificates()
+        let certificate = EventSourceTestServer.Certificate(
+            chain: certificates.serverPEM,
+            privateKey: certificates.serverKeyPEM
+        )
+        for certificate in [nil, certificate] {
+            try await EventSourceTestServer.withServer(certificate: certificate) { server in
+                server.script([Self.event])
+                try await TestProxy.withProxy { proxy in
+                    let connector = EventStreamConnector(
+                        tls: TLSOptions(trustRoots: .only(pem: certificates.rootPEM)),
+                        proxy: .server(host: proxy.host, port: proxy.port)
+                    )
+                    let stream = EventStream(server.url, options: Self.once, connector: connector)
+                    try await expect(["x"], from: stream)
+                    #expect(!proxy.requests.isEmpty)
+                }
+            }
+        }
+    }
+
+    @Test("a port on which nobody listens is a failed attempt")
+    func refused() async throws {
+        let server = try await EventSourceTestServer.start()
+        await server.stop()
+        #expect(await error(EventStream(server.url, options: Self.once))?.code == .connectionFailed)
+    }
+}

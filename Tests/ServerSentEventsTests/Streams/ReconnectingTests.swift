@@ -1,0 +1,294 @@
+import NIOConcurrencyHelpers
+import RealtimeHTTP
+import ServerSentEvents
+import TestSupport
+import Testing
+
+/// In virtual time.
+@Suite("Event streams that reconnect", .timeLimit(.minutes(5)))
+struct ReconnectingTests {
+    private static let fixed = EventStreamOptions(retryPolicy: .delays([.zero]))
+    private static let post = EventStreamRequest("http://example.com", method: "POST", body: [1])
+
+    @Test("reconnects after the default of three seconds, with the id, and delivers the next events")
+    func reconnects() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: Self.fixed))
+        let first = try #require(await world.nextRequest())
+        #expect(first.request.headers["Last-Event-ID"] == nil)
+        try await first.respond()
+        try await first.send("id: …1\ndata: a\n\ndata: b\n\nid: 2\ndata: cut off\n")
+        #expect(await recording.nextEvent() == ServerSentEvent(data: "a", id: "…1"))
+        #expect(await recording.nextEvent() == ServerSentEvent(data: "b", id: "…1"))
+        try await first.bring(.end)
+        #expect(await recording.nextError()?.code == .connectionLost)
+        // The error comes when the client already waits.
+        #expect(recording.stream.state.readyState == .connecting)
+        await world.advance(by: .milliseconds(2_999))
+        #expect(world.requestCount == 1)
+        await world.advance(by: .milliseconds(1))
+        let second = try #require(await world.nextRequest())
+        #expect(second.request.headers["Last-Event-ID"] == "…1")
+        try await second.respond()
+        try await second.send("data: c\n\n")
+        #expect(await recording.nextEvent() == ServerSentEvent(data: "c", id: "…1"))
+    }
+
+    @Test("the server's reconnection time holds until it sends another one")
+    func retry() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: Self.fixed))
+        for (text, seconds) in [("retry: 7000\n", 7), ("data: x\n\n", 7), ("retry: 5000\n", 5)] {
+            let exchange = try #require(await world.nextRequest())
+            try await exchange.respond()
+            try await exchange.send(text)
+            try await exchange.bring(.end)
+            #expect(await recording.nextError() != nil)
+            #expect(recording.stream.reconnectionTime == .seconds(seconds))
+            let count = world.requestCount
+            await world.advance(by: .seconds(seconds) - .milliseconds(1))
+            #expect(world.requestCount == count)
+            await world.advance(by: .milliseconds(1))
+        }
+    }
+
+    @Test("the header is absent after the server has cleared the id")
+    func clearedID() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: .quick))
+        let first = try #require(await world.nextRequest())
+        try await first.respond()
+        try await first.send("id: 1\ndata: a\n\nid:\ndata: b\n\n")
+        try await first.bring(.end)
+        #expect(await recording.nextError() != nil)
+        await world.advance(by: .zero)
+        #expect(await world.nextRequest()?.request.headers["Last-Event-ID"] == nil)
+        #expect(recording.stream.lastEventID == "")
+    }
+
+    @Test("an id with characters that HTTP cannot carry is not sent, and the stream goes on")
+    func unsendableID() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: .quick))
+        let first = try #require(await world.nextRequest())
+        try await first.respond()
+        try await first.send("id: \u{1}\ndata: a\n\n")
+        try await first.bring(.end)
+        #expect(await recording.nextError() != nil)
+        await world.advance(by: .zero)
+        #expect(await world.nextRequest()?.request.headers["Last-Event-ID"] == nil)
+        #expect(recording.stream.lastEventID == "\u{1}")
+    }
+
+    @Test("the body is sent again if the request may be repeated")
+    func bodyAgain() async throws {
+        let world = VirtualWorld()
+        var options = EventStreamOptions.quick
+        options.reconnection = .always
+        let recording = Recording(world.stream(Self.post, options: options))
+        let first = try #require(await world.nextRequest())
+        try await first.respond()
+        try await first.bring(.end)
+        #expect(await recording.nextError() != nil)
+        await world.advance(by: .zero)
+        let second = try #require(await world.nextRequest())
+        #expect(second.request == first.request)
+    }
+
+    @Test("a POST is not repeated: a response that is cut off is an error, with the id to resume from")
+    func postNotRepeated() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(Self.post))
+        let exchange = try #require(await world.nextRequest())
+        try await exchange.respond()
+        try await exchange.send("id: 1\ndata: a\n\n")
+        try await exchange.bring(.failed(HTTPRequestError(.failed, "the connection ended")))
+        let error = await recording.end()
+        #expect(error?.code == .connectionLost)
+        #expect(error?.lastEventID == "1")
+        await world.advance(by: .seconds(3_600))
+        #expect(world.requestCount == 1)
+    }
+
+    @Test("a resumable POST is repeated only if there is an id")
+    func resumable() async throws {
+        var options = EventStreamOptions.quick
+        options.reconnection = .resumable
+        for (text, isRepeated) in [("data: a\n\n", false), ("id: 1\ndata: a\n\n", true), ("id: 1\n\n", true)] {
+            let world = VirtualWorld()
+            let recording = Recording(world.stream(Self.post, options: options))
+            let exchange = try #require(await world.nextRequest())
+            try await exchange.respond()
+            try await exchange.send(text)
+            try await exchange.bring(.failed(HTTPRequestError(.failed, "the connection ended")))
+            #expect(await recording.nextError() != nil)
+            await world.advance(by: .seconds(1))
+            #expect(world.requestCount == (isRepeated ? 2 : 1), "\(text)")
+        }
+    }
+
+    @Test("a connection on which nothing comes is lost, and a bare comment is something")
+    func idle() async throws {
+        let world = VirtualWorld()
+        var options = EventStreamOptions.quick
+        options.idleTimeout = .milliseconds(500)
+        let recording = Recording(world.stream(options: options))
+        let first = try #require(await world.nextRequest())
+        try await first.respond()
+        #expect(await recording.next() != nil)
+        for _ in 1...20 {
+            await world.advance(by: .milliseconds(100))
+            try await first.send(":\n")
+            #expect(await recording.next() == .item(.comment("")))
+        }
+        #expect(!first.isCancelled)
+        await world.advance(by: .milliseconds(500))
+        #expect(await recording.nextError()?.code == .idleTimedOut)
+        #expect(first.isCancelled)
+        await world.advance(by: .zero)
+        #expect(await world.nextRequest() != nil)
+    }
+
+    @Test("a server that accepts and says nothing is given up after the response timeout")
+    func silent() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream())
+        let exchange = try #require(await world.nextRequest())
+        await world.advance(by: .seconds(60))
+        #expect(await recording.nextError()?.code == .responseTimedOut)
+        #expect(exchange.isCancelled)
+    }
+
+    @Test("a server that closes at once is not asked without a pause, whatever it says")
+    func noHotLoop() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: EventStreamOptions(retryPolicy: .delays([.seconds(1)]))))
+        for number in 1...20 {
+            let exchange = try #require(await world.nextRequest())
+            try await exchange.respond()
+            try await exchange.send("retry: 0\n\n")
+            try await exchange.bring(.end)
+            #expect(await recording.nextError() != nil)
+            await world.advance(by: .milliseconds(999))
+            #expect(world.requestCount == number)
+            await world.advance(by: .milliseconds(1))
+        }
+    }
+
+    @Test("Retry-After is obeyed")
+    func retryAfter() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: .quick))
+        let exchange = try #require(await world.nextRequest())
+        try await exchange.respond(503, ["Retry-After": "30"])
+        try await exchange.send("busy")
+        try await exchange.bring(.end)
+        let error = await recording.nextError()
+        #expect(error?.status == 503)
+        #expect(error?.bodyText == "busy")
+        await world.advance(by: .milliseconds(29_999))
+        #expect(world.requestCount == 1)
+        await world.advance(by: .milliseconds(1))
+        #expect(world.requestCount == 2)
+    }
+
+    @Test("the closure is asked before each request, and once more for other credentials")
+    func requests() async throws {
+        let world = VirtualWorld()
+        let attempts = Log<EventStreamAttempt>()
+        let stream = EventStream(options: .quick, connector: world.connector) { attempt in
+            attempts.append(attempt)
+            let token = HTTPHeader(name: "Authorization", value: "Bearer \(attempt.number)")
+            return EventStreamRequest("http://example.com", headers: [token])
+        }
+        let recording = Recording(stream)
+        let first = try #require(await world.nextRequest())
+        try await first.respond(401, [:])
+        let second = try #require(await world.nextRequest())
+        #expect(second.request.headers["Authorization"] == "Bearer 2")
+        try await second.respond()
+        try await second.send("id: 7\ndata: x\n\n")
+        try await second.bring(.end)
+        #expect(await recording.nextError() != nil)
+        await world.advance(by: .zero)
+        let third = try #require(await world.nextRequest())
+        #expect(third.request.headers["Last-Event-ID"] == "7")
+        #expect(
+            attempts.elements == [
+                EventStreamAttempt(number: 1, reason: .initial), EventStreamAttempt(number: 2, reason: .unauthorized),
+                EventStreamAttempt(number: 3, reason: .reconnect, lastEventID: "7"),
+            ]
+        )
+        // What was accepted once may be refused again later, which is another matter.
+        try await third.respond(401, [:])
+        let fourth = try #require(await world.nextRequest())
+        try await fourth.respond(401, [:])
+        try await fourth.bring(.end)
+        #expect(await recording.end()?.status == 401)
+    }
+
+    @Test("restart drops the connection without an error, and connects at once")
+    func restart() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream())
+        let first = try #require(await world.nextRequest())
+        try await first.respond()
+        try await first.send("id: 1\ndata: a\n\n")
+        #expect(await recording.nextEvent() != nil)
+        recording.stream.restart()
+        let second = try #require(await world.nextRequest())
+        #expect(first.isCancelled)
+        #expect(second.request.headers["Last-Event-ID"] == "1")
+        try await second.respond()
+        guard case .item(.opened)? = await recording.next() else {
+            Issue.record("something else than the next connection")
+            return
+        }
+    }
+
+    @Test("reading pauses while the app takes nothing, and that is no idle connection")
+    func backPressure() async throws {
+        let world = VirtualWorld()
+        let stream = world.stream(options: EventStreamOptions(receiveBufferSize: 1_000))
+        var events = stream.events.makeAsyncIterator()
+        let (exchanges, continuation) = AsyncStream.makeStream(of: VirtualExchange.self)
+        let server = Task {
+            guard let exchange = await world.nextRequest() else { return }
+            try await exchange.respond()
+            try await exchange.send("data: first\n\n")
+            continuation.yield(exchange)
+        }
+        #expect(try await events.next()?.data == "first")
+        try await server.value
+        let exchange = try #require(await exchanges.first { _ in true })
+        try await exchange.send("data: \(String(repeating: "x", count: 500))\n\n")
+        #expect(exchange.isReading)
+        try await exchange.send("data: \(String(repeating: "y", count: 500))\n\n")
+        #expect(!exchange.isReading)
+        await world.advance(by: .seconds(1_000))
+        #expect(!exchange.isCancelled)
+        #expect(try await events.next()?.data.count == 500)
+        await world.settle()
+        #expect(exchange.isReading)
+        #expect(try await events.next()?.data.first == "y")
+    }
+
+    @Test("statistics count what has happened")
+    func statistics() async throws {
+        let world = VirtualWorld()
+        let recording = Recording(world.stream(options: .quick))
+        let first = try #require(await world.nextRequest())
+        try await first.respond()
+        try await first.send("data: a\n\ndata: b\n\n")
+        try await first.bring(.end)
+        #expect(await recording.nextError() != nil)
+        await world.advance(by: .zero)
+        let second = try #require(await world.nextRequest())
+        try await second.respond(204, [:])
+        #expect(await recording.end() == nil)
+        var expected = EventStreamStatistics()
+        (expected.attempts, expected.connections, expected.losses) = (2, 1, [.connectionLost: 1])
+        (expected.bytes, expected.events) = (18, 2)
+        #expect(recording.stream.statistics == expected)
+    }
+}

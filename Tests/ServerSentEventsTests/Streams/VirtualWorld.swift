@@ -1,0 +1,102 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOEmbedded
+import RealtimeHTTP
+import ServerSentEvents
+
+/// A stream in virtual time, whose responses the test makes.
+final class VirtualWorld: Sendable {
+    let eventLoop = NIOAsyncTestingEventLoop()
+    private let network = VirtualNetwork()
+
+    func stream(
+        _ request: EventStreamRequest = EventStreamRequest("http://example.com/feed"),
+        options: EventStreamOptions = EventStreamOptions()
+    ) -> EventStream {
+        EventStream(request, options: options, connector: connector)
+    }
+
+    var connector: EventStreamConnector {
+        EventStreamConnector(network, eventLoopGroup: eventLoop) { [eventLoop] in
+            .nanoseconds(Int64(eventLoop.now.uptimeNanoseconds))
+        }
+    }
+
+    /// The next request that the client sends.
+    func nextRequest() async -> VirtualExchange? { await network.exchanges.first { _ in true } }
+
+    /// Whether the client has sent a request that nobody took.
+    var requestCount: Int { network.count.withLockedValue { $0 } }
+
+    func advance(by duration: Duration) async {
+        await eventLoop.advanceTime(by: TimeAmount(clamping: duration))
+    }
+
+    /// Lets the loop do what it has been given.
+    func settle() async { await eventLoop.run() }
+}
+
+private final class VirtualNetwork: HTTPStreamer {
+    let exchanges: AsyncStream<VirtualExchange>
+    let count = NIOLockedValueBox(0)
+    private let continuation: AsyncStream<VirtualExchange>.Continuation
+
+    init() { (exchanges, continuation) = AsyncStream.makeStream(of: VirtualExchange.self) }
+
+    func stream(
+        _ request: HTTPRequest,
+        redirects: HTTPStreamRedirects,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (HTTPStreamEvent) -> Void
+    ) -> any HTTPStream {
+        let exchange = VirtualExchange(request, on: eventLoop, receive)
+        count.withLockedValue { $0 += 1 }
+        eventLoop.execute { [continuation] in continuation.yield(exchange) }
+        return exchange
+    }
+}
+
+/// A request that the client has sent, and the response to it.
+final class VirtualExchange: HTTPStream {
+    let request: HTTPRequest
+    private let eventLoop: any EventLoop
+    /// Nil when the client has ended the request.
+    private let receive: NIOLockedValueBox<(@Sendable (HTTPStreamEvent) -> Void)?>
+    private let isReadingBox = NIOLockedValueBox(true)
+    private let cancellations: AsyncStream<Void>
+    private let cancellation: AsyncStream<Void>.Continuation
+
+    init(_ request: HTTPRequest, on eventLoop: any EventLoop, _ receive: @escaping @Sendable (HTTPStreamEvent) -> Void)
+    {
+        self.request = request
+        self.eventLoop = eventLoop
+        self.receive = NIOLockedValueBox(receive)
+        (cancellations, cancellation) = AsyncStream.makeStream(of: Void.self)
+    }
+
+    var isCancelled: Bool { receive.withLockedValue { $0 == nil } }
+    var isReading: Bool { isReadingBox.withLockedValue { $0 } }
+
+    /// Waits until the client has ended the request.
+    func cancelled() async { await cancellations.first { _ in true } }
+
+    func setReading(_ isReading: Bool) { isReadingBox.withLockedValue { $0 = isReading } }
+
+    func cancel() {
+        receive.withLockedValue { $0 = nil }
+        cancellation.yield()
+    }
+
+    func respond(_ status: Int = 200, _ headers: HTTPFields = ["Content-Type": "text/event-stream"]) async throws {
+        try await bring(.head(HTTPResponse(status: status, headers: headers)))
+    }
+
+    func send(_ text: String) async throws { try await bring(.body(ByteBuffer(string: text))) }
+
+    /// As the real one, it brings nothing after it was cancelled.
+    func bring(_ event: HTTPStreamEvent) async throws {
+        try await eventLoop.submit { [self] in
+            receive.withLockedValue { $0 }?(event)
+        }.get()
+    }
+}

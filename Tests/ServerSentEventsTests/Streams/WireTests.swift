@@ -1,0 +1,25 @@
+import EventSourceTestServer
+import ServerSentEvents
+import Testing
+
+@Suite("Event streams over a socket, as the contract suite has them", .timeLimit(.minutes(5)))
+struct WireTests {
+    @Test("there are 93 cases about the body")
+    func count() { #expect(WireCase.all.count == 93) }
+
+    @Test("bodies, in pieces", arguments: WireCase.all)
+    func body(_ wireCase: WireCase) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([TestResponse(steps: wireCase.chunks.map { .bytes($0) })])
+            let stream = EventStream(server.url, options: EventStreamOptions(reconnection: .never))
+            var items: [EventStreamItem] = []
+            for try await item in stream.items { items.append(item) }
+            guard case .opened(let response)? = items.first else {
+                Issue.record("not opened")
+                return
+            }
+            #expect(response.status == 200)
+            #expect(items.dropFirst() == wireCase.items[...])
+        }
+    }
+}

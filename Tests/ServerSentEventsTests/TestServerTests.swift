@@ -1,0 +1,70 @@
+import EventSourceTestServer
+import Foundation
+import ServerSentEvents
+import Testing
+
+@Suite("The scripted server of event streams", .timeLimit(.minutes(5)))
+struct TestServerTests {
+    @Test("reads scripts from JSON, and writes them")
+    func json() throws {
+        let json = """
+            [{"status": 503, "headers": {"Retry-After": "1", "Content-Type": null}},
+             {"steps": [{"send": "data: a\\n\\n"}, {"hex": "e282ac"}, {"wait": 0.5}, {"every": 0.25, "send": ":", "times": 3},
+                        {"bench": {"count": 2, "data": "x"}}, {"reset": true}, {"disconnect": true}], "hold": true}]
+            """
+        let expected = [
+            TestResponse(status: 503, headers: ["Retry-After": "1", "Content-Type": nil]),
+            TestResponse(
+                steps: [
+                    .send("data: a\n\n"), .bytes([0xE2, 0x82, 0xAC]), .wait(.milliseconds(500)),
+                    .every(.milliseconds(250), send: ":", times: 3), .events(count: 2, data: "x"), .reset, .disconnect,
+                ],
+                holds: true
+            ),
+        ]
+        let script = try JSONDecoder().decode([TestResponse].self, from: Data(json.utf8))
+        #expect(script == expected)
+        let again = try JSONDecoder().decode([TestResponse].self, from: JSONEncoder().encode(script))
+        #expect(again == script)
+        for wrong in [#"[{"steps": [{"hex": "e"}]}]"#, #"[{"steps": [{"hex": "zz"}]}]"#, #"[{"steps": [{}]}]"#] {
+            #expect(throws: DecodingError.self) {
+                try JSONDecoder().decode([TestResponse].self, from: Data(wrong.utf8))
+            }
+        }
+    }
+
+    @Test("plays steps in their order, with waits, and the last response again")
+    func steps() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let steps: [TestResponse.Step] = [
+                .events(count: 2, data: "a"), .wait(.milliseconds(1)),
+                .every(.milliseconds(1), send: "data: b\n\n", times: 2), .bytes(Array("data: c\n\n".utf8)),
+            ]
+            server.script([TestResponse(status: 404), TestResponse(steps: steps)], at: "/feed")
+            #expect(await Recording(EventStream(server.url + "/feed?query")).end()?.status == 404)
+            for _ in 1...2 {
+                var data: [String] = []
+                for try await event in EventStream(server.url + "/feed", options: .once).events {
+                    data.append(event.data)
+                }
+                #expect(data == ["a", "a", "b", "b", "c"])
+            }
+            #expect(server.requests.map(\.target) == ["/feed?query", "/feed", "/feed"])
+            #expect(await Recording(EventStream(server.url + "/other")).end()?.status == 404)
+        }
+    }
+
+    @Test("forgets requests, and closes connections")
+    func control() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.open("data: a\n\n"), TestResponse(status: 204)])
+            let recording = Recording(EventStream(server.url, options: .quick))
+            #expect(await recording.nextEvent() != nil)
+            #expect(server.connectionCount == 1)
+            server.closeConnections()
+            #expect(await recording.end() == nil)
+            server.forgetRequests()
+            #expect(server.requests.isEmpty)
+        }
+    }
+}

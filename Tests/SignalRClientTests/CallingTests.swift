@@ -1,0 +1,153 @@
+import SignalRClient
+import SignalRTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct CallingTests {
+    @Test(arguments: Route.all) func aCancelledCallThrowsAtOnceAndTellsTheServer(_ route: Route) async throws {
+        try await withConnection(route) { connection, server in
+            let task = Task { try await connection.invoke(method: "slow", arguments: 3600) }
+            await server.waitForMessage { if case .invocation = $0 { true } else { false } }
+            task.cancel()
+            await #expect(throws: CancellationError.self) { try await task.value }
+            await server.waitForMessage { if case .cancelInvocation = $0 { true } else { false } }
+            let waiting = try await connection.waitingCallCount()
+            #expect(waiting == 0)
+            let cancelled = Task {
+                withUnsafeCurrentTask { $0?.cancel() }
+                try await connection.invoke(method: "slow", arguments: 3600)
+            }
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+        }
+    }
+
+    @Test func aCallHasATimeout() async throws {
+        try await withConnection(Route.all[0], { $0.withInvocationTimeout(0.05) }) { connection, server in
+            let error = await #expect(throws: SignalRClientError.self) {
+                try await connection.invoke(method: "slow", arguments: 3600)
+            }
+            #expect(error?.code == .callTimedOut)
+            await server.waitForMessage { if case .cancelInvocation = $0 { true } else { false } }
+            #expect(await connection.state() == .Connected)
+        }
+    }
+
+    @Test func callsWithoutAConnectionThrowAtOnce() async throws {
+        let connection = HubConnectionBuilder().withUrl(url: "http://127.0.0.1:1/hub").build()
+        await #expect(throws: SignalRError.self) { try await connection.invoke(method: "x") }
+        await #expect(throws: SignalRError.self) { try await connection.send(method: "x") }
+        await #expect(throws: SignalRError.self) { _ = try await connection.stream("x", of: Int.self) }
+        await #expect(throws: SignalRError.self) { try await connection.waitUntilConnected() }
+        await #expect(throws: SignalRClientError.self) { try await connection.start() }
+        await connection.stop()
+    }
+
+    @Test func anArgumentThatCannotBeSentIsNamed() async throws {
+        struct Secret: Sendable {}
+        try await withConnection { connection, _ in
+            let error = await #expect(throws: SignalRClientError.self) {
+                try await connection.send(method: "echo", arguments: 1, Secret())
+            }
+            #expect(error?.message.contains("Argument 1") == true)
+            let infinite = await #expect(throws: SignalRClientError.self) {
+                try await connection.send(method: "echo", arguments: Double.infinity)
+            }
+            #expect(infinite?.message.contains("Argument 0") == true)
+            await #expect(throws: SignalRClientError.self) {
+                try await connection.send(method: "echo", arguments: AsyncStream<Secret> { $0.finish() })
+            }
+        }
+    }
+
+    @Test(arguments: Route.all) func breakingOutOfALoopCancelsTheStream(_ route: Route) async throws {
+        try await withConnection(route) { connection, server in
+            let stream = try await connection.stream("counter", 1_000_000, 0.01, of: Int.self)
+            for try await item in stream where item == 2 { break }
+            await server.waitForMessage { if case .cancelInvocation = $0 { true } else { false } }
+            // The rest is not wanted, whoever asks.
+            for try await _ in stream { Issue.record("The stream goes on.") }
+            _ = try await connection.stream("counter", 1_000_000, 0.01, of: Int.self)
+            await server.waitForRequests { _ in true }
+            #expect(try await connection.invoke("add", 1, 2, returning: Int.self) == 3)
+        }
+    }
+
+    @Test func aFailedUploadTellsTheServer() async throws {
+        struct Failure: Error {}
+        try await withConnection { connection, _ in
+            let upload = AsyncThrowingStream<Int, any Error> { continuation in
+                continuation.yield(1)
+                continuation.finish(throwing: Failure())
+            }
+            await #expect(throws: SignalRError.self) {
+                let _: Int = try await connection.invoke(method: "add_stream", arguments: upload)
+            }
+        }
+    }
+
+    @Test func concurrentHandlersDoNotWaitForEachOther() async throws {
+        try await withConnection { connection, _ in
+            let inbox = Inbox<Int>()
+            let (gate, open) = AsyncStream.makeStream(of: Void.self)
+            await connection.onConcurrent("x") { (number: Int) in
+                if number == 1 { for await _ in gate { break } }
+                inbox.add(number)
+                open.yield()
+            }
+            try await connection.invoke(method: "call_me", arguments: "x", 1)
+            try await connection.invoke(method: "call_me", arguments: "x", 2)
+            #expect(await inbox.next(2) == [2, 1])
+        }
+    }
+
+    @Test func aStreamThatNobodyReadsIsBounded() async throws {
+        try await withServer { server in
+            var options = HttpConnectionOptions()
+            options.receiveBufferSize = 10_000
+            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            try await connection.start()
+            let stream = try await connection.stream("counter", 1_000_000, 0.0001, of: Int.self)
+            await server.waitForMessage { if case .cancelInvocation = $0 { true } else { false } }
+            var count = 0
+            let error = await #expect(throws: SignalRClientError.self) {
+                for try await _ in stream { count += 1 }
+            }
+            #expect(error?.code == .receiveBufferFull && count > 100)
+            await connection.stop()
+        }
+    }
+
+    @Test func handlersThatAreTooSlowEndTheConnection() async throws {
+        try await withServer { server in
+            var options = HttpConnectionOptions()
+            options.receiveBufferSize = 10_000
+            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+            let closed = Inbox<(any Error)?>()
+            connection.onClosed { closed.add($0) }
+            let (gate, open) = AsyncStream.makeStream(of: Void.self)
+            await connection.on("x") { (_: Int) in for await _ in gate { break } }
+            try await connection.start()
+            for number in 0..<100 { server.sendAll("x", number) }
+            let error = try await closed.next()
+            #expect(code(error) == .receiveBufferFull)
+            open.finish()
+        }
+    }
+
+    @Test func thousandConnectionsLeaveNothingBehind() async throws {
+        try await withServer { server in
+            func descriptors() throws -> Int {
+                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+            }
+            var before = 0
+            for round in 0..<1_000 {
+                let connection = HubConnectionBuilder().withUrl(url: server.url, transport: .webSockets).build()
+                try await connection.start()
+                await connection.stop()
+                if round == 99 { before = try descriptors() }
+            }
+            await server.waitForEnds(1_000)
+            // Some requests may still have their connection open.
+            #expect(try descriptors() <= before + 20)
+        }
+    }
+}

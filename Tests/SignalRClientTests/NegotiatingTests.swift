@@ -1,0 +1,248 @@
+import NIOConcurrencyHelpers
+import SignalRClient
+import SignalRTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct NegotiatingTests {
+    func connection(
+        _ server: SignalRTestServer,
+        _ change: (inout HttpConnectionOptions) -> Void = { _ in }
+    ) -> HubConnection {
+        var options = HttpConnectionOptions()
+        change(&options)
+        return HubConnectionBuilder().withUrl(url: server.url, options: options).build()
+    }
+
+    func startError(_ connection: HubConnection) async -> (any Error)? {
+        do {
+            try await connection.start()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test(arguments: [1, 100]) func followsRedirects(count: Int) async throws {
+        try await withServer { server in
+            await server.redirect(times: count)
+            let connection = connection(server)
+            try await connection.start()
+            try await connection.invoke(method: "nothing")
+            let requests = server.requests
+            #expect(requests.filter { $0.uri.contains("/negotiate") }.count == count + 1)
+            // The query of the redirect stays.
+            #expect(requests.last?.uri.hasPrefix("/hub?redirect=\(count)&id=") == true)
+            await connection.stop()
+        }
+    }
+
+    @Test func moreThan100RedirectsAreAnError() async throws {
+        try await withServer { server in
+            await server.redirect(times: 101)
+            #expect(
+                await startError(connection(server)) as? SignalRError
+                    == .negotiationError("Negotiate redirection limit exceeded.")
+            )
+        }
+    }
+
+    @Test func aRedirectReplacesTheToken() async throws {
+        try await withServer { server in
+            await server.redirect(times: 1, token: "theirs")
+            let connection = connection(server) { $0.accessTokenFactory = { "mine" } }
+            try await connection.start()
+            let tokens = server.requests.map { $0.headers["authorization"] }
+            #expect(tokens == ["Bearer mine", "Bearer theirs", "Bearer theirs"])
+            await connection.stop()
+        }
+    }
+
+    @Test(arguments: Route.all.filter { !$0.isInMemory }) func everyRequestHasTheTokenAndTheHeaders(
+        _ route: Route
+    ) async throws {
+        var options = TestHubOptions()
+        options.requiredToken = "t"
+        try await withServer(options) { server in
+            var options = HttpConnectionOptions()
+            options.accessTokenFactory = { "t" }
+            options.headers = ["x-app": "1", "user-agent": "mine"]
+            options.transport = route.transport
+            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options)
+                .withHubProtocol(hubProtocol: route.hubProtocol).build()
+            try await connection.start()
+            try await connection.invoke(method: "nothing")
+            await connection.stop()
+            await server.waitForEnds(1)
+            #expect(server.requests.allSatisfy { $0.headers["authorization"] == "Bearer t" })
+            #expect(server.requests.allSatisfy { $0.headers["x-app"] == "1" && $0.headers["user-agent"] == "mine" })
+            // A load balancer finds the server again by its cookie.
+            #expect(server.requests.dropFirst().allSatisfy { $0.headers["cookie"] == "server=a" })
+        }
+    }
+
+    @Test func aTokenThatIsRefusedIsAskedForOnceMore() async throws {
+        var options = TestHubOptions()
+        options.requiredToken = "token 2"
+        for transport in [HttpTransportType.webSockets, .longPolling] {
+            try await withServer(options) { server in
+                let count = NIOLockedValueBox(0)
+                let connection = connection(server) { options in
+                    options.transport = transport
+                    options.accessTokenFactory = {
+                        count.withLockedValue { count in
+                            count += 1
+                            return "token \(count)"
+                        }
+                    }
+                }
+                try await connection.start()
+                #expect(count.withLockedValue { $0 } == 2)
+                await connection.stop()
+            }
+        }
+    }
+
+    @Test func aRefusedTokenIsAnErrorWithItsStatus() async throws {
+        var options = TestHubOptions()
+        options.requiredToken = "t"
+        try await withServer(options) { server in
+            let error = await startError(connection(server) { $0.accessTokenFactory = { "wrong" } })
+            #expect((error as? SignalRClientError)?.httpStatus == 401)
+            #expect(server.requests.count == 2)
+        }
+    }
+
+    @Test func a404HasAHint() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(404))
+            let error = try #require(await startError(connection(server)) as? SignalRClientError)
+            #expect(error.httpStatus == 404 && error.message.contains("may not be a SignalR endpoint"))
+        }
+    }
+
+    @Test(arguments: [
+        #"{"error":"no room"}"#, #"{"ProtocolVersion":"1.5","Url":"/signalr"}"#, "<html>", "{}", "",
+        #"{"connectionId":"x","availableTransports":[]}"#,
+        #"{"connectionId":"x","availableTransports":[{"transport":"Carrier","transferFormats":["Text"]}]}"#,
+    ]) func unusableAnswersFailTheStart(_ body: String) async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .body(body))
+            let connection = connection(server)
+            #expect(await startError(connection) != nil)
+            // Nothing is left of the failure.
+            try await connection.start()
+            await connection.stop()
+        }
+    }
+
+    @Test func aTransportThatFailsIsFollowedByTheNextWithANewNegotiation() async throws {
+        try await withServer { server in
+            await server.fail(.webSocket, .status(500), times: 2)
+            await server.fail(.serverSentEvents, .status(500))
+            let connection = connection(server)
+            try await connection.start()
+            #expect(connection.transport == .longPolling)
+            let ids = Set(
+                server.requests.filter { !$0.uri.contains("/negotiate") }.map { $0.uri.split(separator: "=")[1] }
+            )
+            #expect(ids.count >= 2)
+            await connection.stop()
+        }
+    }
+
+    @Test func theErrorNamesEveryTransport() async throws {
+        try await withServer { server in
+            await server.fail(.webSocket, .status(500), times: 2)
+            let connection = HubConnectionBuilder().withUrl(
+                url: server.url,
+                transport: [.webSockets, .serverSentEvents]
+            )
+            .withHubProtocol(hubProtocol: .messagePack).build()
+            let error = try #require(await startError(connection) as? SignalRClientError)
+            #expect(error.code == .allTransportsFailed)
+            #expect(error.message.contains("WebSockets: ") && error.message.contains("500"))
+            #expect(error.message.contains("ServerSentEvents: it does not carry binary messages"))
+            #expect(error.message.contains("LongPolling: the options do not permit it"))
+        }
+    }
+
+    @Test func negotiationCanBeSkipped() async throws {
+        try await withServer { server in
+            let connection = connection(server) { options in
+                options.skipNegotiation = true
+                options.transport = .webSockets
+            }
+            try await connection.start()
+            #expect(connection.connectionId == nil)
+            #expect(server.requests.map(\.uri) == ["/hub"])
+            await connection.stop()
+            let wrong = self.connection(server) { $0.skipNegotiation = true }
+            guard case .negotiationError = await startError(wrong) as? SignalRError else {
+                return #expect(Bool(false), "Only WebSockets need no negotiation.")
+            }
+        }
+    }
+
+    @Test(arguments: [TestHubStep.negotiate, .poll]) func stopEndsAStartThatWaits(_ step: TestHubStep) async throws {
+        try await withServer { server in
+            await server.fail(step, .silence)
+            let connection = connection(server) { $0.transport = .longPolling }
+            async let start = startError(connection)
+            await server.waitForRequests { !$0.isEmpty && ($0.count > 1 || step == .negotiate) }
+            await connection.stop()
+            let error = await start
+            #expect(error as? SignalRError == .connectionAborted)
+            #expect(await connection.state() == .Stopped)
+        }
+    }
+
+    @Test func cancellingTheTaskEndsTheStart() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .silence)
+            let connection = connection(server)
+            let task = Task { await startError(connection) }
+            await server.waitForRequests { !$0.isEmpty }
+            task.cancel()
+            #expect(await task.value is CancellationError)
+            #expect(await connection.state() == .Stopped)
+        }
+    }
+
+    @Test func theTokenMayGoIntoTheQuery() async throws {
+        try await withServer { server in
+            let connection = connection(server) { options in
+                options.accessTokenFactory = { "a/b" }
+                options.sendsAccessTokenInQuery = true
+            }
+            try await connection.start()
+            #expect(server.requests.allSatisfy { $0.uri.contains("access_token=a%2Fb") })
+            await connection.stop()
+        }
+    }
+
+    @Test(
+        arguments: [
+            (.refuse("no"), SignalRError.handshakeError("no")),
+            (.bytes(Array("{\"type\":6}\u{1E}".utf8)), .expectedHandshakeResponse),
+            (.bytes(Array("garbage\u{1E}".utf8)), .expectedHandshakeResponse),
+        ] as [(TestHubHandshake, SignalRError)]
+    )
+    func badHandshakesFailTheStart(handshake: TestHubHandshake, error: SignalRError) async throws {
+        try await withServer { server in
+            await server.setHandshake(handshake)
+            #expect(await startError(connection(server)) as? SignalRError == error)
+        }
+    }
+
+    @Test(arguments: Route.all) func framesMayBeCutAnywhere(_ route: Route) async throws {
+        try await withServer(inMemory: route.isInMemory) { server in
+            await server.cut(intoPiecesOf: 1)
+            let connection = route.builder(server).build()
+            try await connection.start()
+            // A piece of a character is no text: these are bytes of ASCII.
+            let text: String = try await connection.invoke(method: "echo", arguments: "in pieces")
+            #expect(text == "in pieces")
+            await connection.stop()
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import NIOConcurrencyHelpers
+import SignalRClient
+import SignalRTestServer
+import Testing
+
+@Suite(.timeLimit(.minutes(2))) struct ReconnectingTests {
+    @Test(arguments: Route.all) func handlersSurviveAReconnect(_ route: Route) async throws {
+        let inbox = Inbox<String>()
+        try await withConnection(route, { $0.withAutomaticReconnect([0, 0.01, 0.01]) }) { connection, server in
+            connection.onReconnecting { inbox.add("reconnecting \($0 != nil)") }
+            connection.onReconnected { inbox.add("reconnected") }
+            await connection.on("x") { (text: String) in inbox.add(text) }
+            let id = connection.connectionId
+            server.dropConnections()
+            #expect(await inbox.next(2) == ["reconnecting true", "reconnected"])
+            #expect(connection.connectionId != id)
+            try await connection.invoke(method: "call_me", arguments: "x", "again")
+            let received = try await inbox.next()
+            #expect(received == "again")
+        }
+    }
+
+    @Test func eachReconnectHasAFreshToken() async throws {
+        try await withServer { server in
+            let count = NIOLockedValueBox(0)
+            var options = HttpConnectionOptions()
+            options.accessTokenFactory = {
+                count.withLockedValue { count in
+                    count += 1
+                    return "\(count)"
+                }
+            }
+            let connection = HubConnectionBuilder().withUrl(url: server.url, options: options)
+                .withAutomaticReconnect([0]).build()
+            try await connection.start()
+            server.dropConnections()
+            await server.waitForConnections(2)
+            #expect(
+                server.requests.map { $0.headers["authorization"] }
+                    == ["Bearer 1", "Bearer 1", "Bearer 2", "Bearer 2"]
+            )
+            await connection.stop()
+        }
+    }
+
+    @Test func thePolicySeesTheStatusOfFailedAttempts() async throws {
+        struct Policy: RetryPolicy {
+            let inbox: Inbox<Int?>
+            func nextRetryInterval(retryContext: RetryContext) -> TimeInterval? {
+                let status = (retryContext.retryReason as? SignalRClientError)?.httpStatus
+                inbox.add(status)
+                return status == 401 ? nil : 0
+            }
+        }
+        let inbox = Inbox<Int?>()
+        let closed = Inbox<(any Error)?>()
+        try await withConnection(Route.all[0], { $0.withAutomaticReconnect(Policy(inbox: inbox)) }) {
+            connection,
+            server in
+            connection.onClosed { closed.add($0) }
+            await server.fail(.negotiate, .status(401))
+            server.dropConnections()
+            #expect(await inbox.next(2) == [nil, 401])
+            let error = try await closed.next()
+            #expect((error as? SignalRClientError)?.httpStatus == 401)
+        }
+    }
+
+    @Test func statesTellWhatHappens() async throws {
+        try await withConnection(Route.all[0], { $0.withAutomaticReconnect([0.01]) }) { connection, server in
+            let states = connection.states
+            server.dropConnections()
+            var seen: [String] = []
+            for await state in states {
+                switch state {
+                case .stopped: seen.append("stopped")
+                case .connecting: seen.append("connecting")
+                case .connected(let id, let transport): seen.append("connected \(id ?? "") \(transport.rawValue)")
+                case .reconnecting(let attempt, let time, let reason):
+                    seen.append("reconnecting \(attempt) \(time.timeIntervalSinceNow < 1) \(reason != nil)")
+                case .resuming, .resumed: seen.append("resumed")
+                }
+                if seen.count == 3 { break }
+            }
+            #expect(seen == ["connected id-1 1", "reconnecting 1 true true", "connected id-2 1"])
+        }
+    }
+
+    @Test func stopIsPossibleInEveryCallback() async throws {
+        for callback in 0..<3 {
+            let inbox = Inbox<Void>()
+            try await withConnection(Route.all[0], { $0.withAutomaticReconnect([0, 0]) }) { connection, server in
+                let stop: @Sendable () async -> Void = { [weak connection] in
+                    await connection?.stop()
+                    inbox.add(())
+                }
+                switch callback {
+                case 0: connection.onReconnecting { _ in await stop() }
+                case 1: connection.onReconnected { await stop() }
+                default: await connection.on("stop") { await stop() }
+                }
+                if callback == 2 {
+                    try await connection.send(method: "call_me", arguments: "stop")
+                } else {
+                    server.dropConnections()
+                }
+                try await inbox.next()
+                #expect(await connection.state() == .Stopped)
+                try await connection.start()
+            }
+        }
+    }
+
+    @Test func runReturnsWithTheConnection() async throws {
+        try await withServer { server in
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let task = Task { try await connection.run() }
+            await server.waitForConnections(1)
+            server.closeConnections(error: "over")
+            let error = await #expect(throws: SignalRClientError.self) { try await task.value }
+            #expect(error?.code == .serverClosed)
+            let second = Task { try await connection.run() }
+            await server.waitForConnections(2)
+            second.cancel()
+            await #expect(throws: CancellationError.self) { try await second.value }
+            #expect(await connection.state() == .Stopped)
+        }
+    }
+
+    // MARK: Stateful
+
+    static let stateful = Route.all.filter { $0.transport == .webSockets }
+
+    @Test(arguments: stateful) func callsAndStreamsSurviveALoss(_ route: Route) async throws {
+        try await withConnection(route, { $0.withStatefulReconnect() }) { connection, server in
+            let id = connection.connectionId
+            async let slow: String = connection.invoke(method: "slow", arguments: 0.2)
+            let stream = try await connection.stream("counter", 40, 0.01, of: Int.self)
+            var items: [Int] = []
+            for try await item in stream {
+                items.append(item)
+                if item == 5 || item == 20 { server.dropConnections() }
+            }
+            #expect(items == Array(0..<40))
+            let answer = try await slow
+            #expect(answer == "done")
+            #expect(connection.connectionId == id)
+            #expect(server.connectionCount == 1)
+        }
+    }
+
+    @Test func messagesOfALossArriveOnce() async throws {
+        let inbox = Inbox<Int>()
+        try await withConnection(Route.all[0], { $0.withStatefulReconnect() }) { connection, server in
+            await connection.on("number") { (number: Int) in inbox.add(number) }
+            connection.onClosed { _ in inbox.add(-1) }
+            for start in stride(from: 0, to: 200, by: 50) {
+                for number in start..<start + 50 {
+                    if number == start + 25 { server.dropConnections() }
+                    try await connection.send(method: "call_me", arguments: "number", number)
+                }
+                let numbers = await inbox.next(50)
+                #expect(numbers == Array(start..<start + 50))
+                if numbers.last == -1 { return }
+            }
+        }
+    }
+
+    @Test func aServerThatHasForgottenTheConnectionLeadsToAReconnect() async throws {
+        var options = TestHubOptions()
+        options.disconnectTimeout = 0
+        try await withServer(options) { server in
+            let connection = HubConnectionBuilder().withUrl(url: server.url, transport: .webSockets)
+                .withStatefulReconnect().withAutomaticReconnect([0]).build()
+            try await connection.start()
+            await server.fail(.webSocket, .status(404), times: 1)
+            let reconnected = Inbox<Void>()
+            connection.onReconnected { reconnected.add(()) }
+            server.dropConnections()
+            try await reconnected.next()
+            #expect(server.connectionCount == 2)
+            await connection.stop()
+        }
+    }
+}

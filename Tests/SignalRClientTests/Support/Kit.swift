@@ -1,0 +1,93 @@
+import NIOConcurrencyHelpers
+import SignalRClient
+import SignalRTestServer
+import Testing
+
+/// A way to reach a hub.
+struct Route: Sendable, CustomTestStringConvertible {
+    var transport: HttpTransportType
+    var hubProtocol: HubProtocolType
+    var isInMemory = false
+
+    var testDescription: String {
+        let name =
+            isInMemory
+            ? "in memory"
+            : transport == .webSockets ? "WebSockets" : transport == .longPolling ? "long polling" : "events"
+        return "\(name), \(hubProtocol)"
+    }
+
+    static let all = [
+        Route(transport: .webSockets, hubProtocol: .json), Route(transport: .webSockets, hubProtocol: .messagePack),
+        Route(transport: .longPolling, hubProtocol: .json), Route(transport: .serverSentEvents, hubProtocol: .json),
+        Route(transport: .longPolling, hubProtocol: .messagePack),
+        Route(transport: .webSockets, hubProtocol: .json, isInMemory: true),
+        Route(transport: .webSockets, hubProtocol: .messagePack, isInMemory: true),
+    ]
+
+    func builder(_ server: SignalRTestServer) -> HubConnectionBuilder {
+        let builder = HubConnectionBuilder().withUrl(url: server.url, transport: transport)
+            .withHubProtocol(hubProtocol: hubProtocol)
+        return isInMemory ? server.connect(builder) : builder
+    }
+}
+
+/// Runs a hub, and ends it.
+func withServer(
+    _ options: TestHubOptions = TestHubOptions(),
+    inMemory: Bool = false,
+    _ body: (SignalRTestServer) async throws -> Void
+) async throws {
+    let server = inMemory ? try await SignalRTestServer.inMemory(options: options) : try await .start(options: options)
+    do {
+        try await body(server)
+        await server.shutdown()
+    } catch {
+        await server.shutdown()
+        throw error
+    }
+}
+
+/// Runs a hub and a connection to it.
+func withConnection(
+    _ route: Route = Route.all[0],
+    _ configure: (HubConnectionBuilder) -> HubConnectionBuilder = { $0 },
+    _ body: (HubConnection, SignalRTestServer) async throws -> Void
+) async throws {
+    try await withServer(inMemory: route.isInMemory) { server in
+        let connection = configure(route.builder(server)).build()
+        try await connection.start()
+        try await body(connection, server)
+        await connection.stop()
+    }
+}
+
+/// Values that arrive one by one, for tests that wait for them.
+final class Inbox<Element: Sendable>: Sendable {
+    private let stream: AsyncStream<Element>
+    private let continuation: AsyncStream<Element>.Continuation
+
+    init() { (stream, continuation) = AsyncStream.makeStream() }
+
+    func add(_ element: Element) { continuation.yield(element) }
+
+    /// The next elements, as soon as there are so many.
+    func next(_ count: Int) async -> [Element] {
+        var elements: [Element] = []
+        for await element in stream {
+            elements.append(element)
+            if elements.count == count { break }
+        }
+        return elements
+    }
+
+    func next() async throws -> Element { try #require(await next(1).first) }
+}
+
+/// Returns when the status meets the condition.
+func wait(_ connection: HubConnection, until isMet: (HubConnectionStatus) -> Bool) async {
+    for await status in connection.states where isMet(status) { return }
+}
+
+/// The code of an error of the client.
+func code(_ error: (any Error)?) -> SignalRClientError.Code? { (error as? SignalRClientError)?.code }

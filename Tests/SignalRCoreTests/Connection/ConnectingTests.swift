@@ -1,0 +1,286 @@
+import SignalRCore
+import Testing
+
+@Suite struct ConnectingTests {
+    func text(_ text: String) -> [UInt8] { Array(text.utf8) + [0x1E] }
+
+    @Test func startsWithAHandshakeAndAPing() throws {
+        var world = World()
+        let start = world.start()
+        let attempt = try #require(world.attempts.last)
+        #expect(world.take() == [.publish(.connecting), .open(attempt)])
+        #expect(world.machine.state == .connecting)
+        world.open()
+        #expect(world.take() == [.write(attempt, text(#"{"protocol":"json","version":1}"#), receipt: nil)])
+        world.receive(bytes: text("{}"))
+        #expect(
+            world.take() == [
+                .write(attempt, text(#"{"type":6}"#), receipt: nil), .publish(.connected(.webSocket)),
+                .finishStart(start, nil),
+            ]
+        )
+        #expect(world.machine.state == .connected)
+    }
+
+    @Test func asksForVersionTwoOnlyIfTheConnectionCanBeResumed() throws {
+        var world = World(.messagePack)
+        world.start()
+        world.open(.resumable)
+        guard case .write(_, let bytes, _) = try #require(world.take().last) else { throw HubFailure.test }
+        #expect(bytes == text(#"{"protocol":"messagepack","version":2}"#))
+    }
+
+    @Test(
+        arguments: [
+            (#"{"error":"no"}"#, .signalR(.handshakeError("no"))),
+            (#"{"type":6}"#, .signalR(.expectedHandshakeResponse)),
+            ("nonsense", .signalR(.expectedHandshakeResponse)),
+        ] as [(String, HubFailure)]
+    ) func refusedHandshakesFailTheStart(answer: String, failure: HubFailure) throws {
+        var world = World(reconnects: true)
+        let start = world.start()
+        world.open()
+        let attempt = try #require(world.attempts.last)
+        _ = world.take()
+        world.receive(bytes: text(answer))
+        #expect(world.take() == [.abort(attempt), .publish(.stopped(failure)), .finishStart(start, failure)])
+        #expect(world.nextTimer == nil)
+    }
+
+    @Test func theHandshakeHas15Seconds() {
+        var world = World()
+        let start = world.start()
+        world.open()
+        world.advance(by: .milliseconds(14_999))
+        #expect(world.machine.state == .connecting)
+        world.advance(by: .milliseconds(1))
+        #expect(world.take().last == .finishStart(start, .signalR(.noHandshakeMessageReceived)))
+    }
+
+    @Test func aLossDuringTheHandshakeFailsTheStart() {
+        var world = World(reconnects: true)
+        let start = world.start()
+        world.open()
+        world.close()
+        #expect(world.take().last == .finishStart(start, .test))
+        #expect(world.machine.state == .stopped)
+    }
+
+    @Test func whatFollowsTheAnswerInTheSameBytesIsHandled() {
+        var world = World()
+        world.start()
+        world.open()
+        world.receive(bytes: text("{}") + text(#"{"type":1,"target":"T","arguments":[]}"#) + text(#"{"type":7}"#))
+        let actions = world.take()
+        #expect(actions.contains { if case .deliver(let call, _) = $0 { call.target == "T" } else { false } })
+        // Closing right after the handshake is a connection that ended, and not a start that failed.
+        #expect(actions.contains { if case .finishStart(_, nil) = $0 { true } else { false } })
+        world.close(nil)
+        #expect(world.take() == [.publish(.stopped(nil)), .announceClosed(nil)])
+    }
+
+    @Test func startIsPossibleOnlyIfStopped() {
+        var world = World(reconnects: true)
+        let failure = HubFailure.signalR(
+            .invalidOperation("start() is not possible: the connection is not in the 'Stopped' state.")
+        )
+        world.start()
+        _ = world.take()
+        for step in 0..<4 {
+            let second = world.start()
+            #expect(world.take() == [.finishStart(second, failure)])
+            switch step {
+            case 0: world.open()
+            case 1: world.receiveHandshake()
+            case 2: world.close()
+            default: world.decide(.zero)
+            }
+            _ = world.take()
+        }
+    }
+
+    @Test func aCancelledStartEndsTheAttempt() throws {
+        var world = World()
+        let start = world.start()
+        let attempt = try #require(world.attempts.last)
+        _ = world.take()
+        world.input { $0.cancelStart(start, now: $1) }
+        #expect(world.take() == [.abort(attempt), .publish(.stopped(.cancelled)), .finishStart(start, .cancelled)])
+        // It has returned already: a late cancellation changes nothing.
+        world.connect()
+        world.input { $0.cancelStart(start, now: $1) }
+        #expect(world.machine.state == .connected)
+    }
+
+    // MARK: Stopping
+
+    @Test func stopSendsACloseAndWaitsForTheTransport() throws {
+        var world = World()
+        world.connect()
+        let call = world.invoke()
+        let attempt = try #require(world.attempts.last)
+        _ = world.take()
+        let (first, second) = (world.stop(), world.stop())
+        #expect(
+            world.take() == [
+                .write(attempt, text(#"{"type":7}"#), receipt: nil), .finishCall(call, .failure(.callEnded)),
+                .close(attempt),
+            ]
+        )
+        world.close(nil)
+        #expect(
+            world.take() == [.publish(.stopped(nil)), .announceClosed(nil), .finishStop(first), .finishStop(second)]
+        )
+        #expect(world.nextTimer == nil)
+    }
+
+    @Test func stopWaits5SecondsForAServerThatDoesNotAnswer() throws {
+        var world = World()
+        world.connect()
+        let stop = world.stop()
+        _ = world.take()
+        world.advance(by: .milliseconds(4_999))
+        #expect(world.take() == [])
+        world.advance(by: .milliseconds(1))
+        let attempt = try #require(world.attempts.last)
+        #expect(
+            world.take() == [.abort(attempt), .publish(.stopped(nil)), .announceClosed(nil), .finishStop(stop)]
+        )
+    }
+
+    @Test func stopDuringTheStartFailsTheStartAndAnnouncesNothing() throws {
+        var world = World()
+        let start = world.start()
+        let attempt = try #require(world.attempts.last)
+        _ = world.take()
+        let stop = world.stop()
+        #expect(
+            world.take() == [
+                .abort(attempt), .publish(.stopped(.signalR(.connectionAborted))),
+                .finishStart(start, .signalR(.connectionAborted)), .finishStop(stop),
+            ]
+        )
+    }
+
+    @Test func stopOfAStoppedConnectionReturnsAtOnce() {
+        var world = World()
+        let stop = world.stop()
+        #expect(world.take() == [.finishStop(stop)])
+    }
+
+    @Test func aStartWhileTheTransportClosesWaitsForIt() {
+        var world = World()
+        world.connect()
+        world.stop()
+        let start = world.start()
+        #expect(world.machine.state == .connecting)
+        world.close(nil)
+        world.open()
+        world.receiveHandshake()
+        #expect(world.take().last == .finishStart(start, nil))
+        // A stop ends such a start, too.
+        world.stop()
+        let second = world.start()
+        _ = world.take()
+        world.stop()
+        #expect(world.take() == [.finishStart(second, .signalR(.connectionAborted))])
+    }
+
+    // MARK: The server closes
+
+    @Test(arguments: [nil, "bad"], [false, true]) func theServersCloseEndsTheConnection(
+        error: String?,
+        reconnects: Bool
+    ) {
+        var world = World(reconnects: reconnects)
+        world.connect()
+        world.receive(.close(error: error, allowReconnect: false), .invocation(HubInvocation(target: "late")))
+        // The error of the message wins over what the transport says.
+        world.close(.test)
+        let failure = error.map {
+            HubFailure.client(SignalRClientError(.serverClosed, "Server returned an error on close: \($0)"))
+        }
+        let actions = world.take()
+        #expect(actions.suffix(2) == [.publish(.stopped(failure)), .announceClosed(failure)])
+        #expect(!actions.contains { if case .deliver = $0 { true } else { false } })
+    }
+
+    @Test func theServersCloseMayAllowToReconnect() throws {
+        var world = World(reconnects: true)
+        world.connect()
+        let attempt = try #require(world.attempts.last)
+        world.receive(.close(error: "bye", allowReconnect: true))
+        let failure = HubFailure.client(SignalRClientError(.serverClosed, "Server returned an error on close: bye"))
+        let question = try #require(world.questions.last)
+        #expect(
+            world.take() == [
+                .abort(attempt), .askRetryPolicy(question, retryCount: 0, elapsed: .zero, reason: failure),
+            ]
+        )
+        #expect(world.machine.state == .reconnecting)
+    }
+
+    @Test func aLossWithoutAPolicyEndsTheConnection() {
+        for failure in [HubFailure.test, nil] {
+            var world = World()
+            world.connect()
+            let call = world.invoke()
+            _ = world.take()
+            world.close(failure)
+            #expect(
+                world.take() == [
+                    .finishCall(call, .failure(failure ?? .callEnded)), .publish(.stopped(failure)),
+                    .announceClosed(failure),
+                ]
+            )
+        }
+    }
+
+    // MARK: Keep-alive
+
+    @Test func pingsAfter15SecondsWithoutAMessageSent() {
+        var world = World { $0.serverTimeout = .seconds(1000) }
+        world.connect()
+        world.advance(by: .milliseconds(14_999))
+        #expect(world.take() == [])
+        world.advance(by: .milliseconds(1))
+        #expect(world.take().written == [.ping])
+        world.advance(by: .seconds(10))
+        world.send()
+        _ = world.take()
+        world.advance(by: .milliseconds(14_999))
+        #expect(world.take() == [])
+        world.advance(by: .milliseconds(1))
+        #expect(world.take().written == [.ping])
+    }
+
+    @Test func losesTheConnectionAfter30SecondsWithoutAnyBytes() {
+        var world = World()
+        world.connect()
+        world.advance(by: .seconds(20))
+        // A part of a message is a sign of life.
+        world.receive(bytes: [UInt8(ascii: "{")])
+        world.advance(by: .milliseconds(29_999))
+        #expect(world.machine.state == .connected)
+        world.advance(by: .milliseconds(1))
+        #expect(world.take().last == .announceClosed(.signalR(.serverTimeout(30))))
+    }
+
+    @Test func aTimerThatIsLateClosesAtOnce() {
+        var world = World()
+        world.connect()
+        // The computer was suspended.
+        world.now += .seconds(3600)
+        world.advance(by: .zero)
+        #expect(world.take().last == .announceClosed(.signalR(.serverTimeout(30))))
+    }
+
+    @Test func anIdleLongPollStays() {
+        var world = World()
+        world.connect(.longPolling)
+        #expect(world.nextTimer == nil)
+        world.advance(by: .seconds(60))
+        #expect(world.take() == [])
+        #expect(world.machine.state == .connected)
+    }
+}

@@ -1,0 +1,202 @@
+import SignalRCore
+import Testing
+
+@Suite struct ResumingTests {
+    func connected(reconnects: Bool = true, bufferSize: Int = 100_000) -> World {
+        var world = World(reconnects: reconnects) { $0.resumptionBufferSize = bufferSize }
+        world.connect(.resumable)
+        return world
+    }
+
+    func item(_ number: Int) -> HubMessage { .invocation(HubInvocation(target: "\(number)")) }
+
+    @Test func acknowledgesASecondAfterAMessage() {
+        var world = connected()
+        world.receive(item(1), .ping)
+        world.advance(by: .milliseconds(500))
+        world.receive(item(2), item(3))
+        _ = world.take()
+        world.advance(by: .milliseconds(499))
+        #expect(world.take() == [])
+        world.advance(by: .milliseconds(1))
+        #expect(world.take().written == [.ack(3)])
+        world.advance(by: .seconds(5))
+        #expect(world.take() == [])
+        world.receive(item(4))
+        world.advance(by: .seconds(1))
+        #expect(world.take().written == [.ack(4)])
+    }
+
+    @Test func replaysWhatWasNotAcknowledged() throws {
+        var world = connected()
+        let calls = [world.invoke("a"), world.invoke("b"), world.stream("c")]
+        world.receive(.ack(1))
+        _ = world.take()
+        world.close()
+        #expect(world.take() == [.publish(.resuming(.resumable))])
+        #expect(world.machine.state == .connected)
+        // Sent during the loss: only kept.
+        let send = world.send("d")
+        #expect(world.take() == [.finishSend(send, nil)])
+        world.advance(by: .zero)
+        #expect(world.take() == [.reopen(try #require(world.attempts.last))])
+        world.open(.resumable)
+        #expect(
+            world.take().written == [
+                .sequence(2), .invocation(HubInvocation(id: "\(calls[1])", target: "b")),
+                .streamInvocation(HubInvocation(id: "\(calls[2])", target: "c")),
+                .invocation(HubInvocation(target: "d")),
+            ]
+        )
+        // Until the server's Sequence, everything else is ignored.
+        world.receive(item(7), .completion(id: "\(calls[0])", .void))
+        #expect(world.take() == [])
+        world.receive(.sequence(1), .completion(id: "\(calls[0])", .void))
+        #expect(world.take() == [.publish(.resumed(.resumable)), .finishCall(calls[0], .success(.void))])
+        world.finishAll()
+        #expect(world.violations == [])
+    }
+
+    @Test func dropsDuplicates() {
+        var world = connected()
+        world.receive(item(1), item(2), item(3))
+        world.advance(by: .seconds(1))
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        _ = world.take()
+        world.receive(.sequence(2), item(2), item(3), item(4))
+        let delivered = world.take().compactMap { action in
+            if case .deliver(let call, _) = action { call.target } else { nil }
+        }
+        #expect(delivered == ["4"])
+        world.advance(by: .seconds(1))
+        #expect(world.take().written == [.ack(4)])
+    }
+
+    @Test func aSecondLossDuringAReplayLosesNothing() {
+        var world = connected()
+        world.receive(item(1), item(2), item(3))
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        // The replay is cut off, and the acknowledgement of all three arrives.
+        world.receive(.sequence(1), item(1))
+        world.advance(by: .milliseconds(999))
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        _ = world.take()
+        world.receive(.sequence(4), item(4))
+        #expect(world.take().contains { if case .deliver(let call, _) = $0 { call.target == "4" } else { false } })
+    }
+
+    @Test func aSequenceThatIsTooLargeLosesTheConnection() {
+        var world = connected(reconnects: false)
+        world.receive(item(1))
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        world.receive(.sequence(3))
+        let text = "Sequence ID greater than amount of messages we've received."
+        #expect(world.take().last == .announceClosed(.client(SignalRClientError(.sequenceError, text))))
+    }
+
+    @Test func messagesWaitWhileTheBufferIsFull() {
+        let size = HubProtocol.json.encode(item(1)).count
+        var world = connected(bufferSize: 2 * size)
+        for number in 1...4 { world.send("\(number)") }
+        #expect(world.take().written == [item(1), item(2)])
+        world.receive(.ack(1))
+        #expect(world.take().written == [item(3)])
+        world.receive(.ack(3))
+        #expect(world.take().written == [item(4)])
+        // Pings are not counted.
+        world.advance(by: .seconds(15))
+        #expect(world.take().written == [.ping])
+    }
+
+    @Test func callsThatWaitForTheBufferFailWithTheConnection() {
+        var world = connected(reconnects: false, bufferSize: 1)
+        world.send("1")
+        let waiting = world.send("2")
+        world.receive(.close(error: nil, allowReconnect: false))
+        #expect(world.take().contains(.finishSend(waiting, .callEnded)))
+    }
+
+    @Test func triesFourTimesWithinTenSeconds() {
+        var world = connected()
+        let call = world.invoke()
+        world.advance(by: .seconds(3))
+        world.close()
+        let loss = world.now
+        var times: [Duration] = []
+        while world.machine.state == .connected, let due = world.nextTimer {
+            world.advance(by: due - world.now)
+            times.append(world.now - loss)
+            world.fail()
+        }
+        #expect(times == [.zero, .seconds(1), .seconds(3), .seconds(6)])
+        #expect(world.calls == [])
+        #expect(world.machine.state == .reconnecting)
+        guard case .askRetryPolicy(_, 0, .zero, _) = world.take().last else {
+            return #expect(Bool(false), "The ordinary reconnect has not begun after \(call).")
+        }
+    }
+
+    @Test func aTryThatHangsEndsAfterTenSeconds() {
+        for opens in [false, true] {
+            var world = connected()
+            world.close()
+            world.advance(by: .zero)
+            if opens { world.open(.resumable) }
+            world.advance(by: .milliseconds(9_999))
+            #expect(world.machine.state == .connected)
+            world.advance(by: .milliseconds(1))
+            #expect(world.machine.state == .reconnecting)
+        }
+    }
+
+    @Test func aServerThatHasForgottenTheConnectionEndsTheTries() {
+        var world = connected()
+        world.close()
+        world.advance(by: .zero)
+        world.fail(.client(SignalRClientError(.connectionFailed, "404", httpStatus: 404)))
+        #expect(world.machine.state == .reconnecting)
+    }
+
+    @Test func aSecondLossGoesOnWithTheTries() {
+        var world = connected()
+        world.close()
+        world.advance(by: .zero)
+        world.open(.resumable)
+        world.close()
+        _ = world.take()
+        world.advance(by: .seconds(1))
+        world.open(.resumable)
+        #expect(world.take().written == [.sequence(1)])
+        world.receive(.sequence(1))
+        // The timeouts of the connection run again.
+        world.advance(by: .seconds(15))
+        #expect(world.take().written == [.ping])
+    }
+
+    @Test func stopEndsTheTries() {
+        for step in 0..<3 {
+            var world = connected()
+            world.close()
+            if step > 0 { world.advance(by: .zero) }
+            if step > 1 { world.open(.resumable) }
+            world.finishAll()
+            #expect(world.violations == [])
+        }
+    }
+
+    @Test func aCloseOfTheServerIsNotResumed() {
+        var world = connected(reconnects: false)
+        world.receive(.close(error: nil, allowReconnect: true))
+        world.close()
+        #expect(world.take().last == .announceClosed(nil))
+        #expect(world.machine.state == .stopped)
+    }
+}

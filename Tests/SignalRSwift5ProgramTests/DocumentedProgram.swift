@@ -1,0 +1,1 @@
+../SignalRSwift6ProgramTests/DocumentedProgram.swift

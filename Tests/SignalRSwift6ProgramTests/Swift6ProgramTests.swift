@@ -1,0 +1,104 @@
+import SignalRClient
+import SignalRTestServer
+import Testing
+
+/// Programs as users write them, in Swift 6 mode.
+@Suite struct SignalRSwift6ProgramTests {
+    static let expected = [
+        "true", "none", "one a", "two me hello", "three 1 2.5 true", #"four nil [1, 2] ["a": 1] Oslo"#,
+        "nine [1, 2, 3, 4, 5, 6, 7, 8, 9]", "sum 42", "result x", "next 2", "echo true", "item 0", "item 1", "item 2",
+        "total 6", "failed true", "true", "closed true",
+    ]
+
+    /// Collects lines from any thread.
+    actor Lines {
+        private(set) var lines: [String] = []
+        func add(_ line: String) { lines.append(line) }
+    }
+
+    @Test(arguments: 0..<13) func everyDocumentedCallWorks(builder index: Int) async throws {
+        let server = try await SignalRTestServer.start()
+        let connection = documentedBuilders(url: server.url)[index].build()
+        let (lines, continuation) = AsyncStream.makeStream(of: String.self)
+        try await documentedProgram(connection) { continuation.yield($0) }
+        var received: Set<String> = []
+        for await line in lines {
+            received.insert(line)
+            if received.isSuperset(of: Self.expected) { break }
+        }
+        #expect(!received.contains { $0.hasPrefix("late") })
+        #expect(documentedName(of: .Stopped) == "stopped" && documentedText(of: .serverTimeout(3)) == "3.0")
+        #expect(documentedValues())
+        await server.shutdown()
+    }
+
+    @Test func anHttpClientOfTheAppIsUsed() async throws {
+        var options = HttpConnectionOptions()
+        options.httpClient = CannedHttpClient()
+        let connection = HubConnectionBuilder().withUrl(url: "http://127.0.0.1:1/hub", options: options).build()
+        await #expect(throws: SignalRError.negotiationError("canned")) { try await connection.start() }
+    }
+
+    @Test func aMissingURLIsAnErrorOfTheStart() async {
+        await #expect(throws: SignalRError.self) { try await HubConnectionBuilder().build().start() }
+        await #expect(throws: SignalRError.self) {
+            try await HubConnectionBuilder().withUrl(url: "no url").build().start()
+        }
+    }
+
+    // MARK: The modern face
+
+    @MainActor final class ChatModel {
+        private(set) var messages: [String] = []
+        private let connection: HubConnection
+
+        init(_ connection: HubConnection) { self.connection = connection }
+
+        func receive(_ count: Int) async throws {
+            let incoming = connection.messages(of: "message", as: (String, String).self)
+            try await connection.start()
+            try await connection.invoke(method: "call_me", arguments: "message", "Ann", "Hello")
+            try await connection.invoke(method: "call_me", arguments: "message", "Bob", "Hi")
+            for await (user, text) in incoming {
+                messages.append("\(user): \(text)")
+                if messages.count == count { break }
+            }
+        }
+    }
+
+    @Test @MainActor func aModelOnTheMainActorReadsMessages() async throws {
+        let server = try await SignalRTestServer.start()
+        let model = ChatModel(HubConnectionBuilder().withUrl(url: server.url).build())
+        try await model.receive(2)
+        #expect(model.messages == ["Ann: Hello", "Bob: Hi"])
+        await server.shutdown()
+    }
+
+    @Test func typedCallsNeedNoAnnotations() async throws {
+        let server = try await SignalRTestServer.start()
+        server.on("Greet") { (call, name: String) in "Hello, \(name)!" }
+        server.on("Log") { (call, line: String) in }
+        let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+        try await connection.withConnection {
+            #expect(try await connection.invoke("add", 40, 2, returning: Int.self) == 42)
+            #expect(try await connection.invoke(.add, 40, 2) == 42)
+            #expect(try await connection.invoke("greet", "Ann", returning: String.self) == "Hello, Ann!")
+            try await connection.invoke(method: "log", arguments: "line")
+            var items: [Int] = []
+            for try await item in try await connection.stream("counter", 10, of: Int.self) {
+                items.append(item)
+                if item == 2 { break }
+            }
+            #expect(items == [0, 1, 2])
+            let token = await connection.on("x") { (_: Int) in }
+            token.cancel()
+            #expect(connection.transport == .webSockets && connection.connectionId?.isEmpty == false)
+        }
+        #expect(connection.transport == nil && connection.connectionId == nil)
+        await server.shutdown()
+    }
+}
+
+extension HubMethod where Arguments == (Int, Int), Result == Int {
+    static var add: Self { Self("add") }
+}

@@ -1,0 +1,53 @@
+import ArgumentParser
+import EventSourceTestServer
+import ServerSentEvents
+import TestSupport
+
+struct EventStreamsCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "event-streams",
+        abstract: "Opens event streams and leaves them, again and again, and measures what is left behind."
+    )
+
+    @Option(help: "How many streams, one after the other.")
+    var rounds = 10_000
+
+    @Option(help: "How long one step may take, in seconds: who is stuck has failed.")
+    var patience = 280
+
+    func validate() throws {
+        guard rounds >= 100, patience > 0 else { throw ValidationError("The rounds have to be 100 or more.") }
+    }
+
+    func run() async throws {
+        OpenFiles.raiseLimit()
+        let hangGuard = HangGuard(patience: .seconds(patience), "the server's start")
+        let server = try await EventSourceTestServer.start()
+        server.respond { exchange in
+            try await exchange.start()
+            try await exchange.send("data: x\n\n")
+            await exchange.disconnected()
+        }
+        var usages: [(step: Double, value: ProcessUsage)] = []
+        for round in 1...rounds {
+            hangGuard.begin("stream \(round)")
+            for try await _ in EventStream(server.url).events { break }
+            guard round.isMultiple(of: rounds / 20) else { continue }
+            await waitUntil { server.connectionCount == 0 }
+            // The server's log of requests is no leak of the client's.
+            server.forgetRequests()
+            usages.append((Double(round), .now()))
+        }
+        // The first half warms up.
+        let settled = usages.suffix(usages.count / 2)
+        func perRound(_ value: (ProcessUsage) -> Double) -> Double {
+            Slope(settled.map { ($0.step, value($0.value)) }).perStep
+        }
+        let (heap, descriptors) = (perRound(\.heap), perRound(\.descriptors))
+        hangGuard.begin("the server's end")
+        await server.stop()
+        print("\(rounds) streams; per stream: \(heap.rounded()) bytes of heap, \(descriptors) descriptors")
+        guard heap < 64, descriptors < 0.01 else { throw ExitMessage("something is left behind") }
+        print("nothing is left")
+    }
+}

@@ -1,0 +1,29 @@
+import ArgumentParser
+import Foundation
+import ServerSentEvents
+
+/// Prints the events of a stream: one a line, as its type, its id and its data in JSON strings.
+@main
+struct SSEFollow: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "sse-follow",
+        abstract: "Prints the events of an event stream."
+    )
+
+    @Argument(help: "The stream's URL.")
+    var url: String
+
+    @Option(help: "After how many events it ends.")
+    var count: Int?
+
+    func run() async throws {
+        var left = count ?? .max
+        let options = EventStreamOptions(reconnectionTime: .milliseconds(100), retryPolicy: .delays([.zero]))
+        for try await event in EventStream(url, options: options).events {
+            let fields = try JSONEncoder().encode([event.event, event.id, event.data])
+            print(String(decoding: fields, as: UTF8.self))
+            left -= 1
+            if left == 0 { break }
+        }
+    }
+}
