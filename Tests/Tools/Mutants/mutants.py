@@ -61,7 +61,7 @@ def main():
 
 
 def source(name):
-    """The file of that name, in whatever folder of Sources."""
+    """The file of that name, in whatever folder of Sources. A name can begin with a folder."""
     files = list(pathlib.Path("Sources").rglob(name))
     if len(files) != 1:
         sys.exit(f"There are {len(files)} files named {name} in Sources.")
