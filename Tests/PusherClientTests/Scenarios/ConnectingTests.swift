@@ -429,8 +429,11 @@ struct EndOfConnectionTests {
         }
         pusher.reconnectNow()
         await world.run()
-        pusher.disconnect()
-        pusher.connect()
+        // If the connection ended in between, the work would end with it.
+        try await world.atOnce {
+            pusher.disconnect()
+            pusher.connect()
+        }
         await world.run()
         try #require(pusher.connection.connectionState == .connected)
         world.server.sendEvent("last", data: "7")
