@@ -32,11 +32,18 @@ public final class EventSourceTestServer: Sendable {
         }
     }
 
+    /// A task that waits for a number of requests.
+    fileprivate struct Waiting {
+        var count: Int
+        var continuation: CheckedContinuation<Void, Never>
+    }
+
     fileprivate struct State {
         var responders: [String: Responder] = [:]
         var requests: [TestRequest] = []
         var channels: [ObjectIdentifier: any Channel] = [:]
-        var waiting: [(count: Int, CheckedContinuation<Void, Never>)] = []
+        var waiting: [Int: Waiting] = [:]
+        var waitingCount = 0
         var isStopped = false
     }
 
@@ -121,15 +128,23 @@ public final class EventSourceTestServer: Sendable {
         state.withLockedValue { $0.responders[path] = responder }
     }
 
-    /// Waits until the server has received that many requests.
+    /// Waits until the server has received that many requests. It returns early if the task is cancelled or the server stops.
     public func received(_ count: Int) async {
-        await withCheckedContinuation { continuation in
-            let isReached = state.withLockedValue { state in
-                if state.requests.count >= count { return true }
-                state.waiting.append((count, continuation))
-                return false
+        let id = state.withLockedValue { state in
+            state.waitingCount += 1
+            return state.waitingCount
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLockedValue { state in
+                    if state.requests.count >= count || state.isStopped || Task.isCancelled { return true }
+                    state.waiting[id] = Waiting(count: count, continuation: continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
             }
-            if isReached { continuation.resume() }
+        } onCancel: {
+            state.withLockedValue { $0.waiting.removeValue(forKey: id) }?.continuation.resume()
         }
     }
 
@@ -141,7 +156,11 @@ public final class EventSourceTestServer: Sendable {
     /// Stops to listen, and closes all connections.
     public func stop() async {
         // Closures mostly have the server in them.
-        state.withLockedValue { ($0.isStopped, $0.responders) = (true, [:]) }
+        let waiting = state.withLockedValue { state in
+            defer { (state.isStopped, state.responders, state.waiting) = (true, [:], [:]) }
+            return state.waiting.values
+        }
+        for task in waiting { task.continuation.resume() }
         try? await listener.close()
         for channel in state.withLockedValue({ Array($0.channels.values) }) { try? await channel.close() }
     }
@@ -163,12 +182,12 @@ extension NIOLockedValueBox<EventSourceTestServer.State> {
         let (responder, number, waiting) = withLockedValue { state in
             state.requests.append(request)
             let count = state.requests.count
-            let waiting = state.waiting.filter { $0.count <= count }
-            state.waiting.removeAll { $0.count <= count }
+            let waiting = state.waiting.filter { $0.value.count <= count }
+            for id in waiting.keys { state.waiting[id] = nil }
             let number = state.requests.count { $0.path == request.path }
             return (state.responders[request.path], number, waiting)
         }
-        for (_, continuation) in waiting { continuation.resume() }
+        for task in waiting.values { task.continuation.resume() }
         let exchange = TestExchange(request, number: number, channel)
         Task {
             do {

@@ -1,4 +1,5 @@
 import Foundation
+import NIOConcurrencyHelpers
 import NIOCore
 import NIOHTTP1
 
@@ -41,12 +42,29 @@ public final class TestExchange: Sendable {
     public let request: TestRequest
     /// How many requests there were for the path, this one included.
     public let number: Int
+    private struct State {
+        var framing = TestResponse.Framing.chunked
+        /// Those of the waits.
+        var timers: [Int: Scheduled<Void>] = [:]
+        var timerCount = 0
+        var isDisconnected = false
+    }
+
     private let channel: any Channel
+    private let state = NIOLockedValueBox(State())
 
     init(_ request: TestRequest, number: Int, _ channel: any Channel) {
         self.request = request
         self.number = number
         self.channel = channel
+        // A wait is over when the client disconnects.
+        channel.closeFuture.whenComplete { [state] _ in
+            let timers = state.withLockedValue { state in
+                defer { (state.timers, state.isDisconnected) = ([:], true) }
+                return state.timers.values
+            }
+            for timer in timers { timer.cancel() }
+        }
     }
 
     /// Sends status and header fields.
@@ -66,6 +84,7 @@ public final class TestExchange: Sendable {
             if let value { fields.replaceOrAdd(name: name, value: value) } else { fields.remove(name: name) }
         }
         if framing == .chunked { fields.add(name: "Transfer-Encoding", value: "chunked") }
+        state.withLockedValue { $0.framing = framing }
         let version = framing == .untilClose ? HTTPVersion.http1_0 : .http1_1
         try await write(.head(HTTPResponseHead(version: version, status: .init(statusCode: status), headers: fields)))
     }
@@ -90,15 +109,27 @@ public final class TestExchange: Sendable {
     }
 
     /// Ends the body. The connection stays open for another request, unless its end is the body's end.
-    public func end() async throws { try await write(.end(nil)) }
+    public func end() async throws {
+        try await write(.end(nil))
+        if state.withLockedValue({ $0.framing == .untilClose }) { try await channel.close() }
+    }
 
-    /// Waits.
+    /// Waits, at most for 30 years.
     public func wait(for duration: Duration) async throws {
-        let (seconds, attoseconds) = duration.components
+        let (seconds, attoseconds) = min(max(duration, .zero), .seconds(900_000_000)).components
         let delay = TimeAmount.nanoseconds(seconds * 1_000_000_000 + attoseconds / 1_000_000_000)
         let timer = channel.eventLoop.scheduleTask(in: delay) {}
-        // The wait is over when the client disconnects.
-        channel.closeFuture.whenComplete { _ in timer.cancel() }
+        let id: Int? = state.withLockedValue { state in
+            guard !state.isDisconnected else { return nil }
+            state.timerCount += 1
+            state.timers[state.timerCount] = timer
+            return state.timerCount
+        }
+        guard let id else {
+            timer.cancel()
+            throw ChannelError.alreadyClosed
+        }
+        defer { state.withLockedValue { _ = $0.timers.removeValue(forKey: id) } }
         try await timer.futureResult.get()
     }
 
@@ -125,7 +156,7 @@ public final class TestExchange: Sendable {
             case .bytes(let bytes): try await send(bytes)
             case .wait(let duration): try await wait(for: duration)
             case .every(let duration, let text, let times):
-                for _ in 0..<times {
+                for _ in 0..<max(0, times) {
                     try await wait(for: duration)
                     try await send(text)
                 }

@@ -108,9 +108,9 @@ extension TestResponse.Step: Codable {
     public init(from decoder: any Decoder) throws {
         let fields = try Fields(from: decoder)
         if let every = fields.every {
-            self = .every(.seconds(every), send: fields.send ?? "", times: fields.times ?? 1)
+            self = .every(Self.duration(seconds: every), send: fields.send ?? "", times: fields.times ?? 1)
         } else if let wait = fields.wait {
-            self = .wait(.seconds(wait))
+            self = .wait(Self.duration(seconds: wait))
         } else if let bench = fields.bench {
             self = .events(count: bench.count, data: bench.data)
         } else if let text = fields.send {
@@ -141,6 +141,9 @@ extension TestResponse.Step: Codable {
         }
         try fields.encode(to: encoder)
     }
+
+    /// A `Duration` cannot be as large as a number of JSON.
+    private static func duration(seconds: Double) -> Duration { .seconds(min(max(seconds, 0), 900_000_000)) }
 
     private static func hex(_ byte: UInt8) -> String {
         let digits = String(byte, radix: 16)

@@ -28,10 +28,12 @@ extension HTTPRequest {
     /// A URL without what may be secret in it: user and password, query, fragment.
     package static func printable(url: String) -> String {
         var text = url.prefix { $0 != "?" && $0 != "#" }
-        if let start = text.range(of: "://") {
-            let rest = text[start.upperBound...]
-            let authority = rest.prefix { $0 != "/" }
+        if let start = url.range(of: "://") {
+            let authority = url[start.upperBound...].prefix { $0 != "/" }
             if let at = authority.lastIndex(of: "@") {
+                // An `@` after a `?` or `#` can be part of the query, or can follow a password that is not percent-encoded.
+                // What is on either side of it may be secret.
+                guard at < text.endIndex else { return "\(url[..<start.upperBound])…" }
                 text.removeSubrange(start.upperBound...at)
             }
         }

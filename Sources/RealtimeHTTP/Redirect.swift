@@ -54,7 +54,7 @@ package enum Redirect {
                         "it redirects from \(origin(from)) to \(origin(to)), which is not encrypted"
                     )
                 }
-                for name in ["Authorization", "Cookie", "Proxy-Authorization"] { target.headers.remove(name) }
+                for name in ["Authorization", "Cookie", "Host", "Proxy-Authorization"] { target.headers.remove(name) }
             }
         }
         if becomesGET(response.status, method: request.method, rules) {

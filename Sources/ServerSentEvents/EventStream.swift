@@ -88,8 +88,10 @@ public final class EventStream: Sendable {
     ///   - options: How the stream behaves.
     ///   - connector: Makes the connections. Default: one for this stream.
     ///   - request: Returns what the client sends. The client also asks it once more if the server answers with status 401 or 403.
-    ///     If it throws before there was a connection, the stream fails; if it throws later, the attempt has failed. The time
-    ///     that it takes counts toward ``EventStreamOptions/responseTimeout``.
+    ///     If it throws, the attempt has failed, and the client tries again if it may repeat the request. With
+    ///     ``EventStreamOptions/Reconnection/automatic``, the last request that the closure returned decides that: if it throws
+    ///     before it has returned one, the stream fails. The time that it takes counts toward
+    ///     ``EventStreamOptions/responseTimeout``.
     public init(
         lastEventID: String = "",
         options: EventStreamOptions = EventStreamOptions(),
@@ -127,8 +129,8 @@ public final class EventStream: Sendable {
     /// What the stream has counted.
     public var statistics: EventStreamStatistics { session.statistics }
 
-    /// Drops the connection, and connects again at once. Events that have arrived are still delivered. It has no effect if your
-    /// code does not iterate, and repeats any request.
+    /// Drops the connection, and connects again when your code has taken the events that have arrived. If there is no connection,
+    /// it connects at once. It has no effect if your code does not iterate, and repeats any request.
     public func restart() { session.restart() }
 
     /// Closes the stream for good, and returns at once. The sequences end without an error. Events that your code has not

@@ -54,6 +54,40 @@ struct TestServerTests {
         }
     }
 
+    @Test("a task that waits for requests returns when it is cancelled, and when the server stops")
+    func waitsEnd() async throws {
+        let server = try await EventSourceTestServer.start()
+        let cancelled = Task { await server.received(1) }
+        cancelled.cancel()
+        await cancelled.value
+        let waiting = Task { await server.received(1) }
+        await server.stop()
+        await waiting.value
+    }
+
+    @Test("numbers of a script can be as large and as small as JSON allows")
+    func numbers() async throws {
+        let json = #"[{"steps": [{"every": 0, "send": "x", "times": -1}, {"send": "data: a\n\n"}, {"wait": 1e300}]}]"#
+        let script = try JSONDecoder().decode([TestResponse].self, from: Data(json.utf8))
+        try await EventSourceTestServer.withServer { server in
+            let (ends, end) = AsyncStream.makeStream(of: Void.self)
+            server.script(script, at: "/script")
+            server.respond { exchange in
+                defer { end.yield() }
+                try await exchange.start()
+                try await exchange.send("data: a\n\n")
+                try await exchange.wait(for: .seconds(Int64.max))
+            }
+            for path in ["/script", "/"] {
+                for try await event in EventStream(server.url + path).events {
+                    #expect(event.data == "a")
+                    break
+                }
+            }
+            await ends.first { _ in true }
+        }
+    }
+
     @Test("forgets requests, and closes connections")
     func control() async throws {
         try await EventSourceTestServer.withServer { server in

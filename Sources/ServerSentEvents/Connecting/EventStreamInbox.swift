@@ -30,10 +30,10 @@ final class EventStreamInbox: Sendable {
         var size = 0
         var isFull = false
         var end: End?
-        var waiting: CheckedContinuation<Void, Never>?
+        var waiting: [CheckedContinuation<Void, Never>] = []
 
-        mutating func takeWaiting() -> CheckedContinuation<Void, Never>? {
-            defer { waiting = nil }
+        mutating func takeWaiting() -> [CheckedContinuation<Void, Never>] {
+            defer { waiting = [] }
             return waiting
         }
     }
@@ -62,16 +62,18 @@ final class EventStreamInbox: Sendable {
             state.isFull = state.size >= limit
             return (state.isFull, state.takeWaiting())
         }
-        waiting?.resume()
+        for continuation in waiting { continuation.resume() }
         return isFull
     }
 
     func append(_ item: Item) {
         let waiting = state.withLockedValue { state in
+            // Attempts can fail again and again while nobody takes anything.
+            if case .lost = item, case .lost? = state.items.last { state.items.removeLast() }
             state.items.append(item)
             return state.takeWaiting()
         }
-        waiting?.resume()
+        for continuation in waiting { continuation.resume() }
     }
 
     /// Nothing comes after it. What has come before is discarded if the app has closed the stream.
@@ -81,7 +83,7 @@ final class EventStreamInbox: Sendable {
             if end == .success(.closed) { state.items = [] }
             return state.takeWaiting()
         }
-        waiting?.resume()
+        for continuation in waiting { continuation.resume() }
     }
 
     /// Takes all that has come.
@@ -99,7 +101,7 @@ final class EventStreamInbox: Sendable {
         await withCheckedContinuation { continuation in
             let isReady = state.withLockedValue { state in
                 if !state.items.isEmpty || state.end != nil { return true }
-                state.waiting = continuation
+                state.waiting.append(continuation)
                 return false
             }
             if isReady { continuation.resume() }

@@ -9,7 +9,6 @@ final class EventStreamReader {
     private var parser: EventStreamParser
     private var items: ArraySlice<EventStreamInbox.Item> = []
     private var bytes = ByteBuffer()
-    private var attempt = 0
     private var hasEvents = false
     private var newEvents = 0
     private var isStarted = false
@@ -96,7 +95,7 @@ final class EventStreamReader {
     private func tooLarge() -> EventStreamError {
         let limit = session.options.maximumEventSize
         let error = EventStreamError(.eventTooLarge, "An event has more than \(limit) bytes.")
-        session.failed(attempt, error)
+        session.failed(error)
         stop()
         return error
     }

@@ -21,6 +21,8 @@ final class EventStreamSession: Sendable {
         var stream: (any HTTPStream)?
         var request: Task<Void, Never>?
         var timers: [Machine.TimerID: Scheduled<Void>] = [:]
+        /// Whether the inbox was full, and the reader's take has not reached the event loop.
+        var isReadingPaused = false
         var isStepping = false
     }
 
@@ -106,8 +108,7 @@ final class EventStreamSession: Sendable {
 
     func take() -> (items: [EventStreamInbox.Item], end: EventStreamInbox.End?) {
         let (items, end, wasFull) = inbox.take()
-        // It can have been set to false for what came before this.
-        if wasFull { eventLoop.execute { [self] in loopState.value.stream?.setReading(true) } }
+        if wasFull { eventLoop.execute { [self] in resumeReading() } }
         return (items, end)
     }
 
@@ -132,9 +133,8 @@ final class EventStreamSession: Sendable {
         step { $0.drained(attempt, position, now: $1) }
     }
 
-    func failed(_ attempt: Machine.Attempt, _ error: EventStreamError) {
-        step { machine, _ in machine.failed(attempt, error) }
-    }
+    /// The reader cannot read the response.
+    func failed(_ error: EventStreamError) { step { machine, _ in machine.failed(error) } }
 
     // MARK: The event loop
 
@@ -154,6 +154,7 @@ final class EventStreamSession: Sendable {
         case .makeRequest(let attempt): makeRequest(attempt)
         case .open(let attempt, let request):
             loopState.value.request = nil
+            loopState.value.isReadingPaused = false
             let redirects = HTTPStreamRedirects(
                 maximum: options.maximumRedirects,
                 leavesTLS: options.allowsInsecureRedirects
@@ -181,7 +182,7 @@ final class EventStreamSession: Sendable {
         case .schedule(let timer, let delay):
             loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
                 loopState.value.timers[timer] = nil
-                let isBehind = !inbox.isEmpty
+                let isBehind = !inbox.isEmpty || loopState.value.isReadingPaused
                 step { $0.timerFired(timer, isBehind: isBehind, now: $1) }
             }
         case .cancel(let timer): loopState.value.timers.removeValue(forKey: timer)?.cancel()
@@ -220,10 +221,20 @@ final class EventStreamSession: Sendable {
             }
             loopState.value.machine.activity(attempt, now: now())
             shared.withLockedValue { $0.statistics.bytes += bytes.readableBytes }
-            if inbox.append(bytes) { loopState.value.stream?.setReading(false) }
+            if inbox.append(bytes) {
+                loopState.value.isReadingPaused = true
+                loopState.value.stream?.setReading(false)
+            }
         case .end: ended(attempt, nil)
         case .failed(let error): ended(attempt, error)
         }
+    }
+
+    private func resumeReading() {
+        loopState.value.isReadingPaused = false
+        // Nothing could come while the reading was paused.
+        loopState.value.machine.resumedReading(now: now())
+        loopState.value.stream?.setReading(true)
     }
 
     private func ended(_ attempt: Machine.Attempt, _ error: HTTPRequestError?) {

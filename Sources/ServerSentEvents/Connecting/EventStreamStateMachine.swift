@@ -126,7 +126,7 @@ struct EventStreamStateMachine: Sendable {
         switch configuration.reconnection {
         case .automatic: isSafeRequest
         case .never: false
-        case .resumable: !position.lastEventID.isEmpty
+        case .resumable: EventStreamRequest.canSend(lastEventID: position.lastEventID)
         case .always: true
         }
     }
@@ -210,6 +210,9 @@ struct EventStreamStateMachine: Sendable {
         phase = .open(since: since, lastActivity: now, timer: timer)
     }
 
+    /// The client reads from the connection again, after the reader was too slow.
+    mutating func resumedReading(now: Duration) { activity(attempt, now: now) }
+
     /// The body of a response that is no event stream.
     mutating func received(_ attempt: Attempt, refusal bytes: some Collection<UInt8>, now: Duration) -> [Action] {
         guard attempt == self.attempt, case .refused(var error, let retryAfter, let timer) = phase else { return [] }
@@ -246,9 +249,8 @@ struct EventStreamStateMachine: Sendable {
         }
     }
 
-    /// The response cannot be read.
-    mutating func failed(_ attempt: Attempt, _ error: EventStreamError) -> [Action] {
-        guard attempt == self.attempt else { return [] }
+    /// The response cannot be read. There is no later attempt before the reader has read all of it.
+    mutating func failed(_ error: EventStreamError) -> [Action] {
         if case .closed = phase { return [] }
         return leave() + finish(.failure(error))
     }

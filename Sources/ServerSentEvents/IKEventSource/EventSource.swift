@@ -12,7 +12,7 @@ public enum EventSourceState: Sendable {
 }
 
 /// What an ``EventSource`` offers, for code that takes another implementation in tests.
-public protocol EventSourceProtocol: Sendable {
+@preconcurrency public protocol EventSourceProtocol: Sendable {
     /// The header fields that are sent.
     var headers: [String: String] { get }
     /// The server's reconnection time in milliseconds.
@@ -63,7 +63,8 @@ public final class EventSource: EventSourceProtocol {
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
-    ///   - headers: Header fields to send. Those for authorization are not sent to another origin that a redirect leads to.
+    ///   - headers: Header fields to send. If a redirect leads to another origin, `Authorization`, `Cookie`, `Host` and
+    ///     `Proxy-Authorization` are not sent there.
     public init(url: URL, headers: [String: String] = [:]) {
         self.url = url
         self.headers = headers
@@ -76,10 +77,11 @@ public final class EventSource: EventSourceProtocol {
     /// The id of the last event that had one; `nil` if there was none, or if the server has cleared it.
     public var lastEventId: String? { core.lastEventID.isEmpty ? nil : core.lastEventID }
 
-    /// The server's reconnection time in milliseconds. Default: 3000.
+    /// The server's reconnection time in milliseconds, up to 10 minutes. Default: 3000.
     public var retryTime: Int { core.retryTime }
 
-    /// What the event source is doing: ``EventSourceState/closed`` before it connects, and when ``onComplete(_:)`` calls back.
+    /// What the event source is doing: ``EventSourceState/closed`` before it connects, after ``disconnect()``, and when
+    /// ``onComplete(_:)`` calls back, unless your code has connected again by then.
     public var readyState: EventSourceState { core.readyState }
 
     /// Connects. It has no effect unless the event source is closed.
@@ -87,7 +89,8 @@ public final class EventSource: EventSourceProtocol {
     /// - Parameter lastEventId: The id of the event after which the server is asked to resume. Default: none.
     public func connect(lastEventId: String? = nil) { core.connect(lastEventID: lastEventId ?? "") }
 
-    /// Disconnects. ``onComplete(_:)`` calls back with an error of code `NSURLErrorCancelled`; nothing else does.
+    /// Disconnects. ``onComplete(_:)`` calls back with an error of code `NSURLErrorCancelled`; nothing else does. Your code can
+    /// connect again at once.
     public func disconnect() { core.disconnect() }
 
     /// The types of events that have a listener.

@@ -13,9 +13,8 @@ final class EventSourceCore: Sendable {
 
     private struct State {
         var callbacks = Callbacks()
+        /// That of the current connection. The app has ended a connection that is not the current one.
         var stream: EventStream?
-        /// Whether the app has ended the connection.
-        var isDisconnected = false
         var isReleased = false
         var readyState = EventSourceState.closed
         var position = EventStreamStateMachine.Position()
@@ -29,12 +28,22 @@ final class EventSourceCore: Sendable {
     }
 
     private let request: EventStreamRequest
+    private let connector: EventStreamConnector
     private let state = NIOLockedValueBox(State())
 
-    init(_ request: EventStreamRequest) { self.request = request }
+    init(_ request: EventStreamRequest, connector: EventStreamConnector = EventStreamConnector()) {
+        self.request = request
+        self.connector = connector
+    }
 
     func callbacks<Result>(_ body: (inout Callbacks) -> Result) -> Result {
-        state.withLockedValue { body(&$0.callbacks) }
+        // The release of a closure can run code of the app, which must not run under the lock.
+        let (result, replaced) = state.withLockedValue { state in
+            let old = state.callbacks
+            return (body(&state.callbacks), old)
+        }
+        _ = replaced
+        return result
     }
 
     var lastEventID: String { state.withLockedValue { $0.position.lastEventID } }
@@ -42,23 +51,29 @@ final class EventSourceCore: Sendable {
 
     var retryTime: Int {
         let milliseconds = state.withLockedValue { $0.position.reconnectionTime }
-        return milliseconds.map { Int(clamping: $0) } ?? 3_000
+        let maximum = EventStreamStateMachine.maximumReconnectionTime.components.seconds * 1_000
+        return milliseconds.map { Int(min($0, maximum)) } ?? 3_000
     }
 
     func connect(lastEventID: String) {
-        let stream = EventStream(request, lastEventID: lastEventID, options: EventStreamOptions(reconnection: .never))
-        let isNew = state.withLockedValue { state in
-            guard case .closed = state.readyState, !state.isReleased else { return false }
-            (state.readyState, state.stream, state.isDisconnected) = (.connecting, stream, false)
-            return true
+        let stream: EventStream? = state.withLockedValue { state in
+            guard case .closed = state.readyState, !state.isReleased else { return nil }
+            let stream = EventStream(
+                request,
+                lastEventID: lastEventID,
+                options: EventStreamOptions(reconnection: .never),
+                connector: connector
+            )
+            (state.readyState, state.stream) = (.connecting, stream)
+            return stream
         }
-        guard isNew else { return }
+        guard let stream else { return }
         Task { [self] in await run(stream) }
     }
 
     func disconnect() {
         let stream = state.withLockedValue { state in
-            state.isDisconnected = true
+            defer { (state.readyState, state.stream) = (.closed, nil) }
             return state.stream
         }
         stream?.close()
@@ -66,10 +81,8 @@ final class EventSourceCore: Sendable {
 
     /// The event source is gone.
     func release() {
-        state.withLockedValue { state in
-            state.isReleased = true
-            state.callbacks = Callbacks()
-        }
+        state.withLockedValue { $0.isReleased = true }
+        callbacks { $0 = Callbacks() }
         disconnect()
     }
 
@@ -84,14 +97,14 @@ final class EventSourceCore: Sendable {
                 switch item {
                 case .opened(let head):
                     response = head
-                    await call { state in
+                    await call(stream) { state in
                         state.readyState = .open
                         let callback = state.callbacks.onOpen
                         return { callback?() }
                     }
                 case .event(let event):
                     let position = reader.position
-                    await call { state in
+                    await call(stream) { state in
                         state.adopt(position)
                         let callbacks = state.callbacks
                         let callback =
@@ -109,19 +122,23 @@ final class EventSourceCore: Sendable {
         // Not all that the server says comes with an event.
         let position = reader.position
         let status = reader.ending == .stoppedByServer ? 204 : response?.status
-        await complete(status, failure, position)
+        await complete(stream, status, failure, position)
     }
 
     private func complete(
+        _ stream: EventStream,
         _ status: Int?,
         _ failure: EventStreamError?,
         _ position: EventStreamStateMachine.Position
     ) async {
         await onMainQueue { [self] in
             let (callback, isCancelled) = state.withLockedValue { state in
-                (state.readyState, state.stream) = (.closed, nil)
-                state.adopt(position)
-                return (state.callbacks.onComplete, state.isDisconnected)
+                let isCurrent = state.stream === stream
+                if isCurrent {
+                    (state.readyState, state.stream) = (.closed, nil)
+                    state.adopt(position)
+                }
+                return (state.callbacks.onComplete, !isCurrent)
             }
             let error = isCancelled ? NSError(domain: NSURLErrorDomain, code: NSURLErrorCancelled) : failure?.asNSError
             let reconnects = status.map { (201...299).contains($0) && $0 != 204 }
@@ -130,9 +147,12 @@ final class EventSourceCore: Sendable {
     }
 
     /// Changes the state on the main queue, and then calls back, unless the app has disconnected.
-    private func call(_ change: @escaping @Sendable (inout State) -> @Sendable () -> Void) async {
+    private func call(
+        _ stream: EventStream,
+        _ change: @escaping @Sendable (inout State) -> @Sendable () -> Void
+    ) async {
         await onMainQueue { [self] in
-            let callback = state.withLockedValue { state in state.isDisconnected ? nil : change(&state) }
+            let callback = state.withLockedValue { state in state.stream === stream ? change(&state) : nil }
             callback?()
         }
     }

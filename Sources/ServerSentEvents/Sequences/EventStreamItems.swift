@@ -7,6 +7,7 @@ public enum EventStreamItem: Hashable, Sendable {
     /// The text of a comment: what follows the colon.
     case comment(String)
     /// The connection was lost, or an attempt has failed, and the client will reconnect: ``EventStream/state`` already says when.
+    /// Of several in a row that your code has not taken, only the last one is kept.
     case lost(EventStreamError)
 }
 

@@ -30,11 +30,13 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
         let reader: EventStreamReader
         let hasLast: Bool
         let step: @Sendable (ServerSentEvent) throws(EventStreamError) -> Step
+        /// Whether the error of an incomplete response was thrown.
+        var hasThrown = false
 
         /// Returns the next value, or `nil` at the end and if the task is cancelled. After an error of code
         /// ``EventStreamError/Code/decodingFailed`` it can be called again.
         public mutating func next() async throws(EventStreamError) -> Element? {
-            try await next(isolation: nil)
+            try await next(isolation: #isolation)
         }
 
         /// Returns the next value, or `nil` at the end and if the task is cancelled. After an error of code
@@ -52,7 +54,8 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
                     return value
                 }
             }
-            guard hasLast, reader.ending == .endOfResponse else { return nil }
+            guard hasLast, !hasThrown, reader.ending == .endOfResponse else { return nil }
+            hasThrown = true
             throw reader.incomplete()
         }
     }

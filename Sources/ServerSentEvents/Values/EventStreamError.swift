@@ -111,11 +111,13 @@ extension EventStreamError: Hashable {
     }
 }
 
-extension EventStreamError: ExplainedError, LocalizedError, CustomStringConvertible {
+extension EventStreamError: ExplainedError, LocalizedError, CustomStringConvertible, CustomReflectable {
     /// Code and message in one line.
     public var description: String { "\(code): \(message)" }
     /// The message: what `localizedDescription` returns.
     public var errorDescription: String? { message }
+    /// An empty mirror, so that `dump` shows no secrets of the response.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }
 
 extension EventStreamError {

@@ -7,9 +7,11 @@ public struct EventStreamOptions: Sendable {
     public enum Reconnection: Hashable, Sendable {
         /// Requests that are safe to repeat: those of the methods GET, HEAD, REPORT and QUERY that have no body.
         case automatic
-        /// None. The sequence ends with the response, and throws if the response was cut off.
+        /// None. The sequence ends with the response, and throws if the response was cut off. A closure that makes the requests is
+        /// still asked once more if the server answers with status 401 or 403.
         case never
-        /// All, if an event had an id from which the server can resume. The body is sent again.
+        /// All, if an event had an id from which the server can resume. The body is sent again. An id with control characters does
+        /// not count, because HTTP cannot carry it.
         case resumable
         /// All. The body is sent again.
         case always

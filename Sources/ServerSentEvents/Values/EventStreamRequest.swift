@@ -11,7 +11,8 @@ public struct EventStreamRequest: Hashable, Sendable {
     public var url: String
     /// The HTTP method. Default: `GET`.
     public var method: String
-    /// Additional header fields. They may be secret, so errors and logs never contain the values.
+    /// Additional header fields. They may be secret, so errors and logs never contain the values. If a redirect leads to another
+    /// origin, the client does not send `Authorization`, `Cookie`, `Host` and `Proxy-Authorization` there. It sends all others.
     public var headers: [HTTPHeader]
     /// The body, or `nil` for none. Give its `Content-Type` in ``headers``.
     public var body: [UInt8]?
@@ -63,16 +64,19 @@ extension EventStreamRequest: CustomStringConvertible, CustomDebugStringConverti
 }
 
 extension EventStreamRequest {
+    /// Whether there is an id, and HTTP can carry it: header fields have no control characters.
+    static func canSend(lastEventID: String) -> Bool {
+        !lastEventID.isEmpty && lastEventID.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
+    }
+
     /// What is sent.
     func message(lastEventID: String) throws(EventStreamError) -> HTTPRequest {
         var fields = HTTPFields()
         for header in headers { fields.append(header.name, header.value) }
         fields.setIfMissing("Accept", "text/event-stream")
         fields.setIfMissing("Cache-Control", "no-cache")
-        // HTTP cannot carry control characters. The stream starts anew rather than never.
-        if !lastEventID.isEmpty, lastEventID.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) {
-            fields.set("Last-Event-ID", lastEventID)
-        }
+        // Without the id, the stream starts anew rather than never.
+        if Self.canSend(lastEventID: lastEventID) { fields.set("Last-Event-ID", lastEventID) }
         let message = HTTPRequest(
             url: url,
             method: method,

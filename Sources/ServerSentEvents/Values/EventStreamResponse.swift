@@ -41,9 +41,11 @@ public struct EventStreamResponse: Hashable, Sendable {
     }
 }
 
-extension EventStreamResponse: CustomStringConvertible, CustomDebugStringConvertible {
+extension EventStreamResponse: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     /// The status and the content type. Other header fields and the URL may be secret.
     public var description: String { "\(status) \(mediaType?.quoted ?? "without a content type")" }
     /// The same as ``description``.
     public var debugDescription: String { description }
+    /// An empty mirror, so that `dump` shows no secrets.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -126,6 +126,59 @@ struct EventSourceTests {
         }
     }
 
+    @Test("connects again at once after a disconnect, and the first connection still completes")
+    func reconnectAtOnce() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.open("data: x\n\n")])
+            let recorder = try Recorder(server.url)
+            recorder.source.connect()
+            #expect(await recorder.next() == .open(.open))
+            #expect(await recorder.next() == .message(nil, "message", "x"))
+            recorder.source.disconnect()
+            #expect(recorder.source.readyState == .closed)
+            recorder.source.connect()
+            #expect(recorder.source.readyState == .connecting)
+            var calls: [Call] = []
+            for _ in 1...3 { if let call = await recorder.next() { calls.append(call) } }
+            // The end of the first connection and the start of the second one come in any order.
+            let opened = calls.filter {
+                if case .complete(200, false, NSURLErrorCancelled, _) = $0 { false } else { true }
+            }
+            #expect(opened == [.open(.open), .message(nil, "message", "x")])
+            #expect(recorder.source.readyState == .open)
+        }
+    }
+
+    @Test("the reconnection time has a limit")
+    func retryLimit() async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("retry: 9223372036854775807\ndata: x\n\n")])
+            let recorder = try Recorder(server.url)
+            recorder.source.connect()
+            for _ in 1...3 { _ = await recorder.next() }
+            #expect(recorder.source.retryTime == 600_000)
+        }
+    }
+
+    /// Asks the event source when it is released.
+    private final class Asking: Sendable {
+        let source: EventSource
+        init(_ source: EventSource) { self.source = source }
+        deinit { _ = source.events() }
+    }
+
+    @Test("a closure that is replaced or removed can call the event source when it is released")
+    func releasedClosures() throws {
+        let source = EventSource(url: try #require(URL(string: "http://127.0.0.1:9")))
+        let closure = { (asking: Asking) -> @Sendable () -> Void in { _ = asking } }
+        source.onOpen(closure(Asking(source)))
+        source.onOpen {}
+        let listener = closure(Asking(source))
+        source.addEventListener("a") { _, _, _ in listener() }
+        source.removeEventListener("a")
+        #expect(source.events() == [])
+    }
+
     @Test("callbacks can be bound to the main actor")
     @MainActor
     func mainActor() async throws {

@@ -437,6 +437,16 @@ struct EventStreamStateMachineTests {
         #expect(machine.drained(1, Position(), now: .seconds(700)) == [Self.ask(error)])
     }
 
+    @Test("the idle timeout starts anew when the client reads again after a slow reader")
+    func resumedReading() {
+        var machine = Self.open()
+        machine.resumedReading(now: .seconds(299))
+        #expect(
+            machine.timerFired(Self.timer(.idle, 2), isBehind: false, now: .seconds(300))
+                == [.schedule(Self.timer(.idle, 3), after: .seconds(299))]
+        )
+    }
+
     @Test("without an idle timeout there is no timer")
     func noIdleTimeout() {
         var machine = Self.machine(idleTimeout: nil)
@@ -482,7 +492,7 @@ struct EventStreamStateMachineTests {
                 { $0.requested(1, .success(Self.request()), now: .zero) },
                 { $0.received(1, Self.okay, retryAfter: .zero, now: .zero) },
                 { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
-                { $0.drained(1, Position(), now: .zero) }, { $0.failed(1, Self.lost) },
+                { $0.drained(1, Position(), now: .zero) }, { $0.failed(Self.lost) },
                 { $0.retryDecided(1, delay: .zero) },
             ]
             for input in inputs { #expect(input(&machine) == [], "\(name)") }
@@ -517,7 +527,7 @@ struct EventStreamStateMachineTests {
         var machine = Self.open(.always)
         let error = EventStreamError(.eventTooLarge, "large")
         #expect(
-            machine.failed(1, error) == [
+            machine.failed(error) == [
                 .cancel(Self.timer(.idle, 2)), .abort(1), .publish(.closed(error)), .finish(.failure(error)),
             ]
         )
@@ -532,7 +542,7 @@ struct EventStreamStateMachineTests {
             { $0.requested(1, .success(Self.request()), now: .zero) },
             { $0.received(1, Self.okay, retryAfter: .zero, now: .zero) },
             { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
-            { $0.drained(1, Position(), now: .zero) }, { $0.failed(1, Self.lost) },
+            { $0.drained(1, Position(), now: .zero) },
             { $0.retryDecided(1, delay: .zero) },
             { $0.timerFired(Self.timer(.response, 1), isBehind: false, now: .zero) },
         ]

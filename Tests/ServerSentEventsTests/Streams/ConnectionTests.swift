@@ -172,12 +172,17 @@ struct ConnectionTests {
     func noSentinel() async throws {
         try await EventSourceTestServer.withServer { server in
             server.script([.text("data: 1\n\n")])
-            let stream = EventStream(server.url, options: .once)
-            await #expect {
-                for try await _ in stream.events(until: "[DONE]") {}
-            } throws: {
-                ($0 as? EventStreamError)?.code == .connectionLost
+            var events = EventStream(server.url, options: .once).events(until: "[DONE]").makeAsyncIterator()
+            let first = try await events.next()
+            #expect(first?.data == "1")
+            do throws(EventStreamError) {
+                _ = try await events.next()
+                Issue.record("nothing was thrown")
+            } catch {
+                #expect(error.code == .connectionLost)
             }
+            let last = try await events.next()
+            #expect(last == nil)
         }
     }
 
@@ -234,7 +239,12 @@ struct ConnectionTests {
                 EventStream(server.url, options: EventStreamOptions(reconnection: .always, maximumEventSize: 10_000))
             )
             #expect(await recording.nextEvent()?.data == "a")
-            #expect(await recording.nextError()?.code == .eventTooLarge)
+            let error = try #require(await recording.nextError())
+            #expect(error.code == .eventTooLarge)
+            var last: EventStream.State?
+            for await state in recording.stream.states { last = state }
+            #expect(last == .closed(error))
+            #expect(recording.stream.state == .closed(error))
             #expect(server.requests.count == 1)
         }
     }

@@ -114,7 +114,9 @@ struct ReconnectingTests {
     func resumable() async throws {
         var options = EventStreamOptions.quick
         options.reconnection = .resumable
-        for (text, isRepeated) in [("data: a\n\n", false), ("id: 1\ndata: a\n\n", true), ("id: 1\n\n", true)] {
+        for (text, isRepeated) in [
+            ("data: a\n\n", false), ("id: 1\ndata: a\n\n", true), ("id: 1\n\n", true), ("id: \u{1}\n\n", false),
+        ] {
             let world = VirtualWorld()
             let recording = Recording(world.stream(Self.post, options: options))
             let exchange = try #require(await world.nextRequest())

@@ -1,0 +1,16 @@
+import RealtimeHTTP
+import Testing
+
+@Suite("URLs in texts", .timeLimit(.minutes(5)))
+struct PrintableURLTests {
+    @Test(
+        "user, password, query and fragment are left out, also if they are not percent-encoded",
+        arguments: [
+            ("https://example.com/a?b=@c#d", "https://example.com/a"),
+            ("https://user:hidden@example.com/a", "https://example.com/a"),
+            ("https://user:hid?den@example.com/", "https://…"), ("https://user:hid#den@example.com", "https://…"),
+            ("https://example.com?mail=a@b", "https://…"), ("https://example.com?b", "https://example.com"),
+        ]
+    )
+    func printable(_ url: String, _ expected: String) { #expect(HTTPRequest.printable(url: url) == expected) }
+}

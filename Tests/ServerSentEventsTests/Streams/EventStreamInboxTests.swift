@@ -1,0 +1,23 @@
+import Testing
+
+@testable import ServerSentEvents
+
+@Suite("The inbox of an event stream", .timeLimit(.minutes(5)))
+struct EventStreamInboxTests {
+    @Test("of losses that nobody takes, the last one stays")
+    func losses() {
+        let inbox = EventStreamInbox(limit: 1)
+        for number in 1...100 { inbox.append(.lost(EventStreamError(.connectionFailed, "\(number)"))) }
+        #expect(inbox.take().items == [.lost(EventStreamError(.connectionFailed, "100"))])
+    }
+
+    @Test("an item resumes all who wait")
+    func waiting() async {
+        let inbox = EventStreamInbox(limit: 1)
+        await withTaskGroup { group in
+            for _ in 1...2 { group.addTask { await inbox.wait() } }
+            group.addTask { inbox.append(.ended(1)) }
+        }
+        #expect(inbox.take().items == [.ended(1)])
+    }
+}
