@@ -89,7 +89,7 @@ struct BufferLevel {
     }
 
     /// Whether the oldest element has to go. One always stays, however large it is.
-    var mustDrop: Bool { mode == .stalled && count > 1 && (isOver || budget.total.isHalfSpent) }
+    var mustDrop: Bool { mode == .stalled && count > 1 && (isOver || knownSize > 0 && budget.total.isHalfSpent) }
 
     mutating func drop(_ size: Int) { change(by: -1, -size) }
 

@@ -46,12 +46,13 @@ final class ListenerRegistry: Sendable {
     }
 
     private func change<Result>(_ body: (inout State) -> Result) -> Result {
-        let (result, wasLookedUp) = state.withLockedValue { state in
-            defer { state.isLookedUp = false }
-            return (body(&state), state.isLookedUp)
+        state.withLockedValue { state in
+            let wasLookedUp = state.isLookedUp
+            state.isLookedUp = false
+            let result = body(&state)
+            if wasLookedUp { changes.raise() }
+            return result
         }
-        if wasLookedUp { changes.raise() }
-        return result
     }
 
     // MARK: Callbacks

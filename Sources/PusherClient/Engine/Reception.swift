@@ -21,6 +21,8 @@ final class Reception {
     /// In bytes.
     private var size = 0
     private var hasClaim = false
+    /// Whether a message is being looked at, whose data is in `text`.
+    private var isReceiving = false
     /// Of the events of the claim.
     private var counts = DeliveryCounts()
 
@@ -54,6 +56,8 @@ final class Reception {
     }
 
     private func receive(_ bytes: Span<UInt8>) {
+        isReceiving = true
+        defer { isReceiving = false }
         guard let message = PlainMessage(scanning: bytes, unescapingInto: &text) else { return decode(bytes) }
         if engine.tracesMessages { engine.trace("Received", message.envelope(of: bytes, text), String(utf8: bytes)) }
         guard !deliver(message, of: bytes) else { return }
@@ -61,7 +65,8 @@ final class Reception {
     }
 
     private func endRead() {
-        text.releaseMemory()
+        // Effects in the middle of a message can end the connection, which is reported at once.
+        if !isReceiving { text.releaseMemory() }
         endClaim()
         handOver()
         engine.endTurn()
@@ -119,6 +124,12 @@ final class Reception {
         engine.loopState.value.counts.add(takeCounts())
         engine.loopState.value.claimant = nil
         engine.carryOut()
+        endTurnIfAborted()
+    }
+
+    /// After an abort nothing is reported, not even the end of the read.
+    private func endTurnIfAborted() {
+        if engine.loopState.value.connections[id] == nil { engine.endTurn() }
     }
 
     func takeCounts() -> DeliveryCounts {
@@ -172,6 +183,7 @@ final class Reception {
         swap(&messages, &self.messages)
         swap(&size, &self.size)
         engine.receive(messages, size: size, on: id)
+        endTurnIfAborted()
     }
 
     private func malformed(_ message: String, size: Int) {
