@@ -55,12 +55,16 @@ struct TestServerTests {
     }
 
     @Test("a task that waits for requests returns when it is cancelled, and when the server stops")
+    @MainActor
     func waitsEnd() async throws {
         let server = try await EventSourceTestServer.start()
         let cancelled = Task { await server.received(1) }
+        // The main actor runs tasks in their order, so the first one waits when the second one has run.
+        await Task {}.value
         cancelled.cancel()
         await cancelled.value
         let waiting = Task { await server.received(1) }
+        await Task {}.value
         await server.stop()
         await waiting.value
     }
