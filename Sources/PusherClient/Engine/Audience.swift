@@ -1,6 +1,6 @@
 /// The listeners for the events of one name: those of the whole client, or of the user, and those of one channel.
 ///
-/// It is looked up once, and used until a listener is added or removed: see ``isCurrent``.
+/// It is looked up once, and used until the ``ChangeCount`` is raised: see ``isCurrent``.
 final class Audience: Sendable {
     /// The callbacks that one dispatcher runs.
     private struct Callbacks: Sendable {
@@ -76,8 +76,8 @@ final class Audience: Sendable {
     /// Whether there are callbacks that run on the queue.
     func hasCallbacks(by queue: CallbackDispatcher) -> Bool { queues.contains { $0 === queue } }
 
-    /// The audience, if it is no more than one callback that runs on the event loop. A callback of the client is none,
-    /// because it may bind another one to the channel.
+    /// The only listener, if it is a callback of the channel that runs on the event loop. A callback of the client does not
+    /// count, because it may bind another one to the channel.
     var onlyCallback: Binding? {
         guard let inPlace, inPlace.first.isEmpty, inPlace.second.count == 1 else { return nil }
         return sequences.isEmpty && queues.isEmpty && otherQueues.isEmpty ? inPlace.second.first : nil

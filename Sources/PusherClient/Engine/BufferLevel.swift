@@ -36,7 +36,7 @@ final class TotalBudget: Sendable {
     fileprivate var isHalfSpent: Bool { used.load(ordering: .relaxed) > size / 2 }
 }
 
-/// How full the buffer of one listener is, and what is done about it.
+/// How full the buffer of one listener is, and whether the client waits for the listener.
 struct BufferLevel {
     private enum Mode {
         case open
@@ -93,7 +93,7 @@ struct BufferLevel {
 
     mutating func drop(_ size: Int) { change(by: -1, -size) }
 
-    /// The client does not wait any more, and what is too much goes.
+    /// The client does not wait any more. From now on the oldest elements go.
     mutating func stopWaiting() { if mode == .awaited { mode = .stalled } }
 
     /// The client waits when the buffer is full again.

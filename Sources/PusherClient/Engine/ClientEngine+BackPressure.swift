@@ -7,7 +7,7 @@ protocol AwaitedListener: AnyObject, Sendable {
     var isAwaited: Bool { get }
     /// A number that changes whenever the listener takes an element.
     var progress: Int { get }
-    /// The client does not wait any more, and what is too much goes.
+    /// Drops the elements above the limits. The client does not wait any more.
     ///
     /// - Parameter isStalled: Whether the listener does not move. If it does, the client waits again when the buffer is full.
     func stopWaiting(isStalled: Bool, for engine: ClientEngine)
@@ -18,28 +18,32 @@ struct AwaitedListeners {
     private struct Entry {
         let listener: any AwaitedListener
         var progress: Int
+        /// When the progress was seen first.
+        var since: Instant
     }
 
     private var entries: [Entry] = []
     /// The connection that is not read meanwhile, and since when.
-    fileprivate var pause: (attempt: AttemptID, start: Instant)?
+    fileprivate(set) var pause: (attempt: AttemptID, start: Instant)?
     fileprivate var timer: Scheduled<Void>?
 
-    var isEmpty: Bool { entries.isEmpty }
+    /// When the first of them is judged; nil if there are no listeners to wait for.
+    fileprivate var firstDue: Instant? { entries.map { $0.since + ClientEngine.moment }.min() }
 
-    fileprivate mutating func add(_ listener: any AwaitedListener) {
+    fileprivate mutating func add(_ listener: any AwaitedListener, now: Instant) {
         guard !entries.contains(where: { $0.listener === listener }) else { return }
-        entries.append(Entry(listener: listener, progress: listener.progress))
+        entries.append(Entry(listener: listener, progress: listener.progress, since: now))
     }
 
     fileprivate mutating func removeCaughtUp() { entries.removeAll { !$0.listener.isAwaited } }
 
-    /// Takes out those that have not moved since the last call.
-    fileprivate mutating func takeStalled() -> [any AwaitedListener] {
+    /// Takes out those that have not moved for a moment.
+    fileprivate mutating func takeStalled(now: Instant) -> [any AwaitedListener] {
         var stalled: [any AwaitedListener] = []
         entries = entries.compactMap { entry in
             let progress = entry.listener.progress
-            if progress != entry.progress { return Entry(listener: entry.listener, progress: progress) }
+            if progress != entry.progress { return Entry(listener: entry.listener, progress: progress, since: now) }
+            if now - entry.since < ClientEngine.moment { return entry }
             stalled.append(entry.listener)
             return nil
         }
@@ -54,7 +58,7 @@ struct AwaitedListeners {
 
 /// Back-pressure. All of this happens on the event loop.
 extension ClientEngine {
-    /// A listener that does not move for so long is not waited for.
+    /// The client does not wait for a listener that does not move for so long.
     static let moment = Duration.milliseconds(90)
 
     /// Pings of the server are answered, and the server's answers are read, before anybody loses patience.
@@ -62,52 +66,61 @@ extension ClientEngine {
 
     /// Stops reading until the listener has caught up.
     func awaitListener(_ listener: any AwaitedListener) {
+        let now = now()
         if loopState.value.awaited.pause == nil {
             guard let attempt = read({ $0.machine.connection.establishedAttempt }),
                 let connection = loopState.value.connections[attempt]
             else { return listener.stopWaiting(isStalled: true, for: self) }
-            loopState.value.awaited.pause = (attempt, now())
+            loopState.value.awaited.pause = (attempt, now)
             connection.setReading(false)
-            watchListeners()
         }
-        loopState.value.awaited.add(listener)
+        loopState.value.awaited.add(listener, now: now)
+        // Some may have been waited for on earlier connections.
+        if loopState.value.awaited.timer == nil { judgeListeners() }
     }
 
-    private func watchListeners() {
-        let moment = TimeAmount(clamping: Self.moment)
-        loopState.value.awaited.timer = eventLoop.scheduleTask(in: moment) { self.momentPassed() }
-    }
-
-    private func momentPassed() {
+    private func judgeListeners() {
+        let now = now()
+        loopState.value.awaited.timer = nil
         loopState.value.awaited.removeCaughtUp()
-        for listener in loopState.value.awaited.takeStalled() { listener.stopWaiting(isStalled: true, for: self) }
-        if let pause = loopState.value.awaited.pause, now() - pause.start >= longestPause {
+        let stalled = loopState.value.awaited.takeStalled(now: now)
+        for listener in stalled { listener.stopWaiting(isStalled: true, for: self) }
+        guard let pause = loopState.value.awaited.pause else { return }
+        let end = pause.start + longestPause
+        if now >= end {
             for listener in loopState.value.awaited.takeAll() { listener.stopWaiting(isStalled: false, for: self) }
         }
-        if loopState.value.awaited.isEmpty { goOnReading() } else { watchListeners() }
-        endDelivery()
-        publishCounts()
+        guard let due = loopState.value.awaited.firstDue else { return goOnReading() }
+        let wait = TimeAmount(clamping: min(due, end) - now)
+        // What was dropped is told by a callback, for whose queue the client may have to wait too.
+        loopState.value.awaited.timer?.cancel()
+        loopState.value.awaited.timer = eventLoop.scheduleTask(in: wait) {
+            self.judgeListeners()
+            self.endDelivery()
+            self.publishCounts()
+        }
     }
 
     func listenerCaughtUp() {
         loopState.value.awaited.removeCaughtUp()
-        if loopState.value.awaited.isEmpty { goOnReading() }
+        if loopState.value.awaited.firstDue == nil { goOnReading() }
     }
 
     private func goOnReading() {
         guard let pause = loopState.value.awaited.pause else { return }
-        forgetPause()
+        endPause()
         loopState.value.connections[pause.attempt]?.setReading(true)
     }
 
-    /// The connection has ended. Listeners that have not caught up are waited for on the next one.
+    /// The connection has ended. Listeners that have not caught up are judged on the next one, for the time on both.
     func connectionEnded(_ id: AttemptID) {
         loopState.value.connections[id] = nil
-        if loopState.value.awaited.pause?.attempt == id { forgetPause() }
+        if loopState.value.awaited.pause?.attempt == id { endPause() }
     }
 
-    private func forgetPause() {
+    private func endPause() {
         loopState.value.awaited.timer?.cancel()
-        loopState.value.awaited = AwaitedListeners()
+        loopState.value.awaited.timer = nil
+        loopState.value.awaited.pause = nil
     }
 }

@@ -3,11 +3,12 @@ import NIOCore
 
 /// The elements that happen from the moment the sequence is made: none is missed between making and iterating it.
 ///
-/// It keeps up to ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements. If events come faster than the consumer
-/// takes them, the client stops reading from the socket for a while. For a consumer that does not move, the newest elements
-/// are kept, and the others are counted in ``droppedCount``. The sequence ends when its source does: the channel is unsubscribed, or
-/// the client is released; and, for the task that iterates, when that task is cancelled. Each element goes to one
-/// iterator: make a sequence for each consumer. Dropping the sequence, with its iterators, ends its upkeep.
+/// It keeps up to ``PusherClientOptions/Limits-swift.struct/sequenceBuffer`` elements. If events of channels come
+/// faster than the consumer takes them, the client stops reading from the socket for a while. If the consumer does not
+/// move, and in sequences of anything else, the newest elements are kept. The others are counted in ``droppedCount``.
+/// The sequence ends when its source does: the channel is unsubscribed, or the client is released; and, for the task
+/// that iterates, when that task is cancelled. Each element goes to one iterator: make a sequence for each consumer.
+/// Dropping the sequence, with its iterators, ends its upkeep.
 public struct EventSequence<Element: Sendable>: AsyncSequence, Sendable {
     /// The sequence does not throw.
     public typealias Failure = Never

@@ -35,8 +35,12 @@ final class Reception {
 
     func received(_ event: TransportEvent) {
         if case .text(let bytes) = event { return receive(bytes) }
-        // Nothing that the last messages lead to is for a socket that is about to say how it ended.
-        if case .closed = event { engine.connectionEnded(id) }
+        if case .closed = event {
+            // As long as there is a connection, full buffers keep what the last read has brought.
+            engine.endDelivery()
+            // Nothing that the last messages lead to is for a socket that is about to say how it ended.
+            engine.connectionEnded(id)
+        }
         endRead()
         switch event {
         case .text, .readComplete:
@@ -124,13 +128,11 @@ final class Reception {
         engine.loopState.value.counts.add(takeCounts())
         engine.loopState.value.claimant = nil
         engine.carryOut()
-        endTurnIfAborted()
+        if hasEnded { engine.endTurn() }
     }
 
-    /// After an abort nothing is reported, not even the end of the read.
-    private func endTurnIfAborted() {
-        if engine.loopState.value.connections[id] == nil { engine.endTurn() }
-    }
+    /// Whether the end of this read will not be reported any more, because the connection has ended in the middle of it.
+    private var hasEnded: Bool { engine.loopState.value.connections[id] == nil }
 
     func takeCounts() -> DeliveryCounts {
         defer { counts = DeliveryCounts() }
@@ -174,6 +176,7 @@ final class Reception {
     private func collect(_ message: consuming Envelope, of bytes: Span<UInt8>) {
         messages.append(message)
         size += bytes.count
+        if hasEnded { handOver() }
     }
 
     /// Hands the collected messages over to the machine.
@@ -183,7 +186,7 @@ final class Reception {
         swap(&messages, &self.messages)
         swap(&size, &self.size)
         engine.receive(messages, size: size, on: id)
-        endTurnIfAborted()
+        if hasEnded { engine.endTurn() }
     }
 
     private func malformed(_ message: String, size: Int) {

@@ -8,7 +8,7 @@ final class Route {
     private(set) var audience: Audience
     /// The count of changes for which the audience holds.
     private(set) var count: Int
-    /// The audience, if it is no more than one callback that runs on the event loop.
+    /// See ``Audience/onlyCallback``.
     private(set) var onlyCallback: Binding?
 
     init(eventName: String, channelName: String?, _ audience: Audience) {

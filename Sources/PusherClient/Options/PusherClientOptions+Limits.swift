@@ -28,7 +28,7 @@ extension PusherClientOptions {
         /// More bytes count as more elements do: see ``sequenceBuffer``. It also limits the encrypted events of a channel
         /// that wait for its key, and its client events that wait to be sent.
         public var listenerBufferSize: Int
-        /// The bytes that all sequences and the callback queue keep together. Default: 32 MiB.
+        /// The bytes that all sequences and the callback queue keep together, to within 64 KiB for each. Default: 32 MiB.
         public var totalBufferSize: Int
         /// How many requests for authorizations of channels are made at once; the others wait, and their time does not
         /// run. Default: 16; a ``BatchAuthorizer`` says for itself how many channels it takes in one. That of the user

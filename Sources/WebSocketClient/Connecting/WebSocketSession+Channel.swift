@@ -21,6 +21,7 @@ extension WebSocketSession: ChannelInboundHandler {
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         switch stage {
         case .open, .closing:
+            if isReadingFrames { return unreadBytes.append(unwrapInboundIn(data)) }
             reader.append(unwrapInboundIn(data))
             readFrames()
         case .upgrading:
@@ -92,6 +93,11 @@ extension WebSocketSession {
 
     /// Hands over what is complete. The receiver may end the connection at each event.
     private func readFrames() {
+        isReadingFrames = true
+        defer {
+            isReadingFrames = false
+            unreadBytes = []
+        }
         var isInPart = true
         // Taken out: each look into an object costs as much as a short frame.
         var reader = WebSocketFrameReader(maximumMessageSize: 0)
@@ -104,7 +110,11 @@ extension WebSocketSession {
             }
             guard self.receive != nil else { break }
             do {
-                guard let output = try reader.next() else { break }
+                guard let output = try reader.next() else {
+                    guard !unreadBytes.isEmpty else { break }
+                    reader.append(unreadBytes.removeFirst())
+                    continue
+                }
                 isInPart = false
                 handle(output, receive)
             } catch {

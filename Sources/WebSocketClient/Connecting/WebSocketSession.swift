@@ -43,6 +43,9 @@ package final class WebSocketSession {
     var context: ChannelHandlerContext?
     var upgrade: UpgradeResponseReader?
     var reader: WebSocketFrameReader
+    var isReadingFrames = false
+    /// What has come while frames were read. NIO empties the socket if a write fails, also in the middle of a read.
+    var unreadBytes: [ByteBuffer] = []
     /// What NIO reported before the channel's end.
     var failure: (any Error)?
     /// Ends a closing handshake that the peer does not.

@@ -28,7 +28,7 @@ struct AwaitedListenerTests {
     }
 
     private func isPaused(_ pusher: Pusher) async throws -> Bool {
-        try await world.atOnce { [engine = pusher.engine] in !engine.loopState.value.awaited.isEmpty }
+        try await world.atOnce { [engine = pusher.engine] in engine.loopState.value.awaited.pause != nil }
     }
 
     /// Takes elements, as many as there have to be.
@@ -232,6 +232,48 @@ struct AwaitedListenerTests {
         #expect(events.droppedCount > 0)
         var iterator = events.makeAsyncIterator()
         #expect(await take(4, from: &iterator) == Array(37...40))
+    }
+
+    @Test("a listener that does not move is judged by its time on all connections, however short each is")
+    func shortConnections() async throws {
+        let (pusher, channel) = try await subscribed(
+            .virtual(retryPolicy: .delays([.zero]), limits: .init(sequenceBuffer: 4))
+        )
+        let unread = channel.events(named: "e")
+        for round in 1...20 {
+            try await world.atOnce { [server = world.server] in
+                for number in 1...10 { server.sendEvent("e", data: "\(round).\(number)", channel: "orders") }
+            }
+            await world.advance(by: .milliseconds(50))
+            world.network.cutLinks()
+            await world.advance(by: .milliseconds(10))
+            await world.runUntil { channel.subscribed }
+        }
+        await world.advance(by: ClientEngine.moment)
+        #expect(pusher.statistics.connections.established == 21)
+        #expect(unread.droppedCount >= 170)
+    }
+
+    @Test("a listener that fills later has its 90 ms too")
+    func laterListener() async throws {
+        let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
+        let early = channel.events(named: "early")
+        for _ in 1...5 { world.server.sendEvent("early", channel: "orders") }
+        await world.run()
+        #expect(try await isPaused(pusher))
+        let late = channel.events
+        await world.advance(by: .milliseconds(80))
+        for _ in 1...5 {
+            pusher.engine.deliverAgain(PusherEvent(eventName: "late"), to: channel.listeners)
+        }
+        await world.advance(by: .milliseconds(10))
+        #expect(early.droppedCount == 1)
+        #expect(late.droppedCount == 0)
+        await world.advance(by: .milliseconds(79))
+        #expect(late.droppedCount == 0)
+        await world.advance(by: .milliseconds(1))
+        #expect(late.droppedCount == 1)
+        #expect(try await !isPaused(pusher))
     }
 
     @Test("a sequence that is dropped while the client waits for it lets it go on")

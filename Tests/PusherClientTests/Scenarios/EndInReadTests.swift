@@ -1,0 +1,131 @@
+import Dispatch
+import NIOConcurrencyHelpers
+import NIOCore
+import PusherProtocol
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+/// A transport may report the end of a connection while the client handles a message of it, and reports nothing after an
+/// abort.
+@Suite("Connections that end in the middle of a read", .timeLimit(.minutes(5)))
+struct EndInReadTests {
+    let world = VirtualWorld()
+    let log = Log<String>()
+    /// Whether connections that are opened from now on report nothing at all.
+    let isSilent = NIOLockedValueBox(false)
+
+    private func subscribed(_ options: PusherClientOptions = .virtual()) async throws -> (Pusher, PusherChannel) {
+        let transport = HastyTransport(inner: InMemoryTransport(server: world.network), isSilent: isSilent)
+        let pusher = world.makeClient(options, transport: transport)
+        pusher.connect()
+        let channel = pusher.subscribe("orders")
+        await world.runUntil { channel.subscribed }
+        return (pusher, channel)
+    }
+
+    private func send(_ texts: [String]) async throws {
+        try await world.atOnce { [server = world.server] in
+            for text in texts { server.sendText(text) }
+        }
+        await world.run()
+    }
+
+    private func event(_ name: String, data: String = "") -> String {
+        #"{"event":"\#(name)","channel":"orders","data":"\#(data)"}"#
+    }
+
+    @Test("a message that is being handled stays whole when the end is reported meanwhile")
+    func endDuringMessage() async throws {
+        let (pusher, channel) = try await subscribed()
+        channel.bind { [weak pusher, log] event in
+            log.append(event.eventName)
+            pusher?.disconnect()
+        }
+        // Long enough for memory of its own.
+        try await send([event("first"), event("second", data: String(repeating: "x", count: 10_000))])
+        #expect(log.elements == ["first"])
+        #expect(pusher.connection.connectionState == .disconnected)
+        #expect(pusher.statistics.events.dropped == [.notConnected: 1])
+    }
+
+    @Test("consumers of what came before an abort are woken, although nothing else happens")
+    func abortDuringRead() async throws {
+        let (pusher, channel) = try await subscribed()
+        let events = channel.events(named: "first")
+        channel.bind(eventName: "second") { [weak pusher, isSilent] _ in
+            isSilent.withLockedValue { $0 = true }
+            pusher?.reconnectNow()
+        }
+        let first = Task {
+            var iterator = events.makeAsyncIterator()
+            return await iterator.next()?.eventName
+        }
+        await world.runUntil { events.buffer.waitingCount == 1 }
+        try await send([event("first"), event("second"), event("third")])
+        #expect(await first.value == "first")
+    }
+
+    @Test("callbacks of a read that ends with the end of the connection wait for their queue, all of them")
+    func endAfterBurst() async throws {
+        let queue = DispatchQueue(label: "callbacks")
+        let pusher = try await world.makeConnectedClient(
+            .virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue))
+        )
+        let channel = pusher.subscribe("orders")
+        await world.runUntil { channel.subscribed }
+        channel.bind(eventName: "e") { [log] in log.append($0.data ?? "") }
+        queue.sync {}
+        queue.suspend()
+        try await world.atOnce { [server = world.server] in
+            for number in 1...30 { server.sendEvent("e", data: "\(number)", channel: "orders") }
+            server.closeConnections(code: 4200)
+        }
+        await world.run()
+        queue.resume()
+        queue.sync {}
+        await world.runUntil { log.count >= 30 }
+        #expect(log.elements == (1...30).map { "\($0)" })
+        #expect(pusher.statistics.events.dropped == [:])
+    }
+}
+
+/// Reports the end of a connection from within `close`.
+private struct HastyTransport: Transport {
+    let inner: any Transport
+    let isSilent: NIOLockedValueBox<Bool>
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        if isSilent.withLockedValue({ $0 }) { return SilentConnection() }
+        return HastyConnection(inner: inner.open(request, on: eventLoop, receive: receive), receive: receive)
+    }
+
+    private struct HastyConnection: TransportConnection {
+        let inner: any TransportConnection
+        let receive: @Sendable (TransportEvent) -> Void
+
+        func send(_ text: String, promise: EventLoopPromise<Void>?) { inner.send(text, promise: promise) }
+        func flush() { inner.flush() }
+        func setReading(_ isReading: Bool) { inner.setReading(isReading) }
+        func abort() { inner.abort() }
+
+        func close(code: CloseCode, reason: String) {
+            inner.abort()
+            receive(.closed(TransportClosure(code: nil)))
+        }
+    }
+
+    private struct SilentConnection: TransportConnection {
+        func send(_ text: String, promise: EventLoopPromise<Void>?) {}
+        func flush() {}
+        func setReading(_ isReading: Bool) {}
+        func close(code: CloseCode, reason: String) {}
+        func abort() {}
+    }
+}
