@@ -22,8 +22,6 @@ final class HubBrain {
     var pieceSize: Int?
     /// Nothing is sent, and nothing that arrives has an effect.
     var isSilent = false
-    /// How many messages are replayed twice when a connection is resumed.
-    var duplicateReplays = 0
     private var serial = 0
     /// The way back to here, from the tasks of methods.
     let enter: @Sendable (@escaping @Sendable (HubBrain) -> Void) -> Void
@@ -60,14 +58,7 @@ final class HubBrain {
         connection.resumption?.link = .synchronizing(since: .zero, tries: 0)
         guard let resumption = connection.resumption else { return }
         transmit(.sequence(resumption.firstToSend), to: connection)
-        for sent in resumption.unacknowledged {
-            write(sent.bytes, to: connection)
-            if duplicateReplays > 0 {
-                duplicateReplays -= 1
-                // A faulty server: the client counts this one as the next message.
-                write(sent.bytes, to: connection)
-            }
-        }
+        for sent in resumption.unacknowledged { write(sent.bytes, to: connection) }
     }
 
     /// The transport has ended.
