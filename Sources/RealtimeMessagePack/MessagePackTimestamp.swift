@@ -12,7 +12,7 @@ package struct MessagePackTimestamp: Hashable, Sendable {
         self.nanoseconds = nanoseconds
     }
 
-    /// Reads one of the three forms, of 4, 8 and 12 bytes; `nil` if the bytes are none of them.
+    /// Reads one of the three forms, of 4, 8 and 12 bytes; `nil` if the bytes have another form.
     package init?(extensionBytes bytes: ArraySlice<UInt8>) {
         func integer(_ bytes: ArraySlice<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         switch bytes.count {

@@ -60,12 +60,12 @@ extension Decoder {
 
     /// The type of the extension that is to be decoded.
     ///
-    /// - Throws: `DecodingError` if the value is none.
+    /// - Throws: `DecodingError` if the value is not an extension.
     public func getMsgpackExtType() throws -> Int8 { try getMsgpackExt().type }
 
     /// The data of the extension that is to be decoded.
     ///
-    /// - Throws: `DecodingError` if the value is none.
+    /// - Throws: `DecodingError` if the value is not an extension.
     public func getMsgpackExtData() throws -> Data { Data(try getMsgpackExt().bytes) }
 
     fileprivate func getMsgpackExt() throws -> (type: Int8, bytes: ArraySlice<UInt8>) {

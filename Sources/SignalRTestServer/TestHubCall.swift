@@ -29,7 +29,7 @@ public struct TestHubCall: Sendable {
         self.enter = enter
     }
 
-    /// The items of a stream that the caller uploads; an empty sequence if there is none of that index.
+    /// The items of a stream that the caller uploads; an empty sequence if the caller uploads no stream with that index.
     public func upload<T: Decodable & Sendable>(_ index: Int, of type: T.Type) -> some AsyncSequence<T, any Error> {
         upload(index).map { [coder] item in try coder.decode(type, from: item) }
     }

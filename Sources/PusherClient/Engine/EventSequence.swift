@@ -240,7 +240,7 @@ extension EventBuffer: AwaitedListener {
     }
 }
 
-/// Elements that sequences had no room for.
+/// Elements that sequences have dropped.
 struct Drop {
     var count = 0
     /// For how many sequences it was the first since they were empty.

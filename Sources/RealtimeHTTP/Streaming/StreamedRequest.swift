@@ -133,7 +133,7 @@ private final class StreamedRequest: HTTPStream {
 
     private func isCurrent(_ hop: Hop) -> Bool { state.value.hop === hop }
 
-    /// - Parameter isUsable: Whether the connection pool may get more requests; `nil` if the request was given up.
+    /// - Parameter isUsable: Whether the connection pool may get more requests; `nil` if the request was abandoned.
     private func endHop(isUsable: Bool?) {
         guard let hop = state.value.hop else { return }
         state.value.hop = nil

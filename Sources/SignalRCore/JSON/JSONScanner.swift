@@ -43,7 +43,7 @@ package struct JSONScanner {
 
     package static func isNull(_ value: ArraySlice<UInt8>) -> Bool { value.elementsEqual("null".utf8) }
 
-    /// An integer that is not negative; `nil` if the value is none, or too large.
+    /// A non-negative integer; `nil` if the value is anything else, or too large.
     package static func unsigned(_ value: ArraySlice<UInt8>) -> UInt64? {
         guard value.first.map(isDigit) == true else { return nil }
         return UInt64(String(decoding: value, as: UTF8.self))
