@@ -178,7 +178,7 @@ struct AwaitedListenerTests {
     @Test("all buffers together have a limit, of which those that nobody reads take half")
     func total() async throws {
         let (pusher, channel) = try await subscribed(
-            .virtual(limits: .init(listenerBufferSize: 1_000_000, totalBufferSize: 1_000_000))
+            .virtual(limits: .init(listenerBufferSize: 10_000_000, totalBufferSize: 1_000_000))
         )
         let unread = [channel.events, channel.events, channel.events]
         let received = Log<Int>()
