@@ -188,6 +188,23 @@ struct SimulationRegressionTests {
         #expect(repeatedCount > 0)
     }
 
+    @Test("A channel that the server has can be refused, if the server did not hear of its end (seed 9060517)")
+    func refusedWhileSubscribed() async {
+        let room = "private-cache-room"
+        let outcome = await run(
+            dialect: 7,
+            [
+                .connect, .subscribe(room), .goSilent, .unsubscribe(room), .speakAgain,
+                .failSubscriptions(room, .error(code: 4009, message: "no")), .subscribe(room),
+            ]
+        )
+        #expect(outcome.violations == [])
+        #expect(subscriptions(to: room, in: outcome) == 2)
+        #expect(
+            outcome.trace.contains { $0.contains(##"← {"event":"pusher:error","data":{"code":4009,"message":"no""##) }
+        )
+    }
+
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
     /// How often the client asked for the channel before it was left to itself.

@@ -33,12 +33,15 @@ final class SimulatedDelegate: PusherDelegate {
         checkBlame(name, error?.userInfo[NSUnderlyingErrorKey] as? SubscriptionError)
     }
 
-    /// No channel is blamed for an error that named none, if the server has it.
+    /// No channel is blamed for an error that named none, if the server has it. The server can refuse a channel that it has,
+    /// if it did not hear that the client unsubscribed.
     private func checkBlame(_ name: String, _ error: SubscriptionError?) {
         guard let error, error.kind == .refused, error.serverCode == nil || error.serverCode == 4009,
             ["no", "Connection is unauthorized"].contains(error.message),
-            let hasAtServer = state.withLockedValue({ $0.isLiedTo || !$0.falselyRefused.isEmpty ? nil : $0.hasAtServer }
-            )
+            let hasAtServer = state.withLockedValue({ state in
+                state.isLiedTo || !state.falselyRefused.isEmpty || state.refused.contains(name)
+                    ? nil : state.hasAtServer
+            })
         else { return }
         application.violations.check(!hasAtServer(name), "\(name) is blamed for another one's refusal")
     }

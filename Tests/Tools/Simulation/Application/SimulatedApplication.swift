@@ -47,6 +47,8 @@ final class SimulatedApplication: Sendable {
         var isLiedTo = false
         /// The channels that the server refuses in the name of another one.
         var falselyRefused: Set<String> = []
+        /// The channels that the server was ever told to refuse.
+        var refused: Set<String> = []
         /// Whether callbacks may call the client.
         var isReacting = true
     }
@@ -137,6 +139,7 @@ final class SimulatedApplication: Sendable {
     /// The server refuses a channel from now on, or does not, and names another one.
     func refuses(_ channel: String, falsely isFalse: Bool) {
         state.withLockedValue { state in
+            state.refused.insert(channel)
             if isFalse { state.falselyRefused.insert(channel) } else { state.falselyRefused.remove(channel) }
         }
     }
