@@ -12,7 +12,7 @@ final class Audience: Sendable {
     }
 
     let eventName: String
-    let sequences: [EventBuffer<PusherEvent>]
+    let sequences: [SequenceListener]
     /// The queues that have to run callbacks.
     let queues: [CallbackDispatcher]
     /// The other queues that are in use. The callbacks that they run may be about to bind others.
@@ -41,7 +41,7 @@ final class Audience: Sendable {
         self.context = context
         // Read first: a change during the look-up must not go unnoticed.
         self.count = count ?? context.changes.value
-        var sequences: [EventBuffer<PusherEvent>] = []
+        var sequences: [SequenceListener] = []
         var callbacks: [Callbacks] = []
         for (registry, place) in [(first, \Callbacks.first), (second, \Callbacks.second)] {
             guard let listeners = registry?.listeners(for: eventName) else { continue }
@@ -90,7 +90,12 @@ final class Audience: Sendable {
 
     /// Calls the callbacks that run on the queue.
     func call(_ event: PusherEvent, by queue: CallbackDispatcher) {
-        for callbacks in queued where callbacks.dispatcher === queue { call(callbacks, event) }
+        // By index, as below.
+        var index = 0
+        while index < queued.count {
+            if queued[index].dispatcher === queue { call(queued[index], event) }
+            index &+= 1
+        }
     }
 
     private func call(_ callbacks: Callbacks, _ event: PusherEvent) {

@@ -66,23 +66,33 @@ struct BufferLevel {
 
     private var isOver: Bool { count > budget.count || size > budget.size }
 
-    /// An element was added. Returns whether the client has to wait for the listener.
-    mutating func add(_ size: Int) -> Bool {
-        change(by: 1, size)
+    /// How much can be added.
+    struct Space {
+        var count = 0
+        /// In bytes.
+        var size = 0
+    }
+
+    /// How much can be added. It is negative if the buffer has more than it may keep.
+    var space: Space { Space(count: budget.count - count, size: budget.size - size) }
+
+    /// Elements were added. Returns whether the client has to wait for the listener.
+    mutating func add(_ size: Int, count: Int = 1) -> Bool {
+        change(by: count, size)
         if mode == .open, isOver || budget.total.isSpent { mode = .awaited }
         return isAwaited
     }
 
-    /// The listener has taken an element. Returns whether it has caught up, so that the client need not wait any more.
-    mutating func take(_ size: Int) -> Bool {
-        change(by: -1, -size)
+    /// The listener has taken elements. Returns whether it has caught up, so that the client need not wait any more.
+    mutating func take(_ size: Int, count: Int = 1) -> Bool {
+        change(by: -count, -size)
         switch mode {
         case .open: return false
         case .stalled:
             reopen()
             return false
         case .awaited:
-            guard count <= budget.count / 2, self.size <= budget.size / 2 else { return false }
+            guard self.count <= budget.count / 2, self.size <= budget.size / 2 else { return false }
             mode = .open
             return true
         }

@@ -6,35 +6,40 @@ import NIOCore
 
 /// Runs user code where the options say, in order, and never more of it than the limit.
 final class CallbackDispatcher: Sendable {
-    enum Job: Sendable {
-        /// Whatever is bound to the event by the time that it runs. Code that binds in the callback of an event gets
-        /// those that came meanwhile.
-        case event(PusherEvent, Audience)
+    /// What runs on the queue.
+    fileprivate enum Job: Sendable {
+        case events(EventBatch)
         case call(@Sendable () -> Void)
+
+        /// How many callbacks it stands for.
+        var count: Int {
+            switch self {
+            case .events(let batch): batch.count
+            case .call: 1
+            }
+        }
+
+        /// In bytes.
+        var size: Int {
+            switch self {
+            case .events(let batch): batch.size
+            case .call: 256
+            }
+        }
     }
 
-    private func run(_ job: Job) {
+    private func run(_ job: borrowing Job) {
         switch job {
-        case .event(let event, let audience):
-            audience.renewed().call(event, by: self)
+        case .events(let batch):
+            batch.forEach { event, audience in
+                // Code that binds in the callback of an event gets those that came meanwhile.
+                if !audience.isCurrent { audience = audience.renewed() }
+                audience.call(event, by: self)
+                runCount.wrappingIncrement(ordering: .relaxed)
+            }
         case .call(let call):
             call()
-        }
-    }
-
-    /// False where nobody would have been called.
-    private func isMissed(_ job: Job) -> Bool {
-        switch job {
-        case .event(_, let audience): audience.renewed().hasCallbacks(by: self)
-        case .call: true
-        }
-    }
-
-    /// What a job takes, in bytes.
-    private static func size(of job: Job) -> Int {
-        switch job {
-        case .event(let event, _): event.size
-        case .call: 256
+            runCount.wrappingIncrement(ordering: .relaxed)
         }
     }
 
@@ -75,11 +80,13 @@ final class CallbackDispatcher: Sendable {
 
     fileprivate struct Pending {
         let serial: UInt64
-        let job: Job
+        var job: Job
     }
 
     fileprivate struct State {
         fileprivate var events = Self.empty
+        /// How many callbacks ``events`` stand for.
+        fileprivate var eventCount = 0
         fileprivate var level: BufferLevel
         fileprivate var outcomes = Self.empty
         fileprivate var states = Self.empty
@@ -94,9 +101,6 @@ final class CallbackDispatcher: Sendable {
         var watchdog: Scheduled<Void>?
     }
 
-    /// How many jobs the queue takes at a time.
-    private static let chunk = 64
-
     /// How long a queue may leave the first callback alone before the log says so.
     static let patience = TimeAmount.seconds(5)
 
@@ -109,7 +113,7 @@ final class CallbackDispatcher: Sendable {
     /// How many callbacks have run.
     private let runCount = ManagedAtomic(0)
     /// What goes to the queue with the next ``submit(for:)``: one step over for all that one read brings.
-    private let collected: NIOLoopBoundBox<[Job]>
+    private let collected: NIOLoopBoundBox<EventBatch>
     private let used = ManagedAtomic(false)
     private let changes: ChangeCount
 
@@ -131,45 +135,48 @@ final class CallbackDispatcher: Sendable {
         state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: true)))
         self.eventLoop = eventLoop
         self.logger = logger
-        collected = .makeBoxSendingValue([], eventLoop: eventLoop)
+        collected = .makeBoxSendingValue(EventBatch(), eventLoop: eventLoop)
     }
 
     /// Adds an event. The caller calls ``submit(for:)`` when it has added all. Called on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
         use()
-        collected.value.append(.event(event, audience))
+        collected.value.append(event, audience)
     }
 
     /// Hands over what was collected. Called on the event loop.
     func submit(for engine: ClientEngine) {
         guard !collected.value.isEmpty else { return }
-        var jobs: [Job] = []
-        swap(&jobs, &collected.value)
-        add(jobs, keep: .newest, for: engine)
+        var batch = EventBatch()
+        swap(&batch, &collected.value)
+        batch.close()
+        add(.events(batch), keep: .newest, for: engine)
     }
 
-    /// Called on the event loop.
+    /// Calls a function on the queue. Called on the event loop.
     ///
     /// - Parameter engine: Who is told when a slow queue begins to cost jobs, and when it has caught up. It is there for
     ///   as long as something waits for the queue.
-    func enqueue(_ job: Job, keep retention: Retention = .newest, for engine: ClientEngine) {
-        guard !runsInPlace else { return run(job) }
+    func enqueue(
+        keep retention: Retention = .newest,
+        for engine: ClientEngine,
+        _ call: @escaping @Sendable () -> Void
+    ) {
+        guard !runsInPlace else { return call() }
         submit(for: engine)
-        add([job], keep: retention, for: engine)
+        add(.call(call), keep: retention, for: engine)
     }
 
-    private func add(_ jobs: [Job], keep retention: Retention, for engine: ClientEngine) {
+    private func add(_ job: consuming Job, keep retention: Retention, for engine: ClientEngine) {
         guard let queue else { return }
         use()
+        // Optional, so that it is moved into the closure: a copy would make both threads count the references to an event.
+        var job = Optional(job)
         // What is dropped is released outside the lock.
-        var dropped: [Job] = []
-        let (mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in
-            for job in jobs {
-                if let oldest = state.append(job, keep: retention, limit: budget.count) { dropped.append(oldest) }
-            }
-            dropped += state.dropEvents()
+        let (dropped, mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in
+            let dropped = job.take().map { state.append($0, keep: retention, limit: budget.count) } ?? Dropped()
             defer { state.isScheduled = true }
-            return (!state.isScheduled, !state.hasRun && state.watchdog == nil, state.level.isAwaited)
+            return (dropped, !state.isScheduled, !state.hasRun && state.watchdog == nil, state.level.isAwaited)
         }
         if mustWatch { watch() }
         noteDrop(of: dropped, for: engine)
@@ -177,21 +184,21 @@ final class CallbackDispatcher: Sendable {
         if mustAwait { engine.awaitListener(self) }
     }
 
-    private func noteDrop(of jobs: [Job], for engine: ClientEngine) {
-        for job in jobs where isMissed(job) { noteDrop(for: engine) }
-    }
-
-    private func noteDrop(for engine: ClientEngine) {
+    private func noteDrop(of dropped: Dropped, for engine: ClientEngine) {
+        // Events for which nobody would have been called are not missed.
+        let count = dropped.calls.count + dropped.events.count { $0.renewed().hasCallbacks(by: self) }
+        guard count > 0 else { return }
         let (isFirst, isOver) = state.withLockedValue { state in
-            state.droppedCount += 1
-            state.droppedInAll += 1
-            // The queue may have caught up since, and would say nothing of this one before it has another job.
+            let isFirst = state.droppedCount == 0
+            state.droppedCount += count
+            state.droppedInAll += count
+            // The queue may have caught up since, and would say nothing of these before it has another job.
             let isOver = !state.isScheduled
             defer { if isOver { state.droppedCount = 0 } }
-            return (state.droppedCount == 1, isOver)
+            return (isFirst, isOver)
         }
         if isFirst { engine.callbacksDropped(.began) }
-        if isOver { engine.callbacksDropped(.ended(count: 1)) }
+        if isOver { engine.callbacksDropped(.ended(count: count)) }
     }
 
     /// Runs what was pending when it began, and leaves the rest to another turn of the queue.
@@ -203,15 +210,16 @@ final class CallbackDispatcher: Sendable {
         }
         watchdog?.cancel()
         var left = count
-        while left > 0 {
-            let (jobs, hasCaughtUp) = state.withLockedValue { $0.take(min(left, Self.chunk)) }
+        var spent = Spent<Job>()
+        while left > 0, let (job, hasCaughtUp) = state.withLockedValue({ $0.takeFirst() }) {
             if hasCaughtUp { budget.total.tellCaughtUp() }
-            for job in jobs {
-                run(job)
-                runCount.wrappingIncrement(ordering: .relaxed)
-            }
-            left = jobs.isEmpty ? 0 : left - jobs.count
+            left -= job.count
+            run(job)
+            let (count, size) = (job.count, job.size)
+            spent.add(job, count: count, size: size)
+            if spent.isFull { spent.release(on: eventLoop) }
         }
+        spent.release(on: eventLoop)
         let (mustGoOn, dropped) = state.withLockedValue { state in
             state.isScheduled = state.count > 0
             guard !state.isScheduled else { return (true, 0) }
@@ -269,20 +277,28 @@ extension CallbackDispatcher: AwaitedListener {
     }
 }
 
+/// What had to go.
+private struct Dropped {
+    var events = EventBatch()
+    var calls: [CallbackDispatcher.Job] = []
+}
+
 extension CallbackDispatcher.State {
-    /// The job that had to go for it, if one had.
+    /// Returns what had to go for it.
     fileprivate mutating func append(
         _ job: CallbackDispatcher.Job,
         keep retention: CallbackDispatcher.Retention,
         limit: Int
-    ) -> CallbackDispatcher.Job? {
+    ) -> Dropped {
         serial += 1
+        let (count, size) = (job.count, job.size)
         let pending = CallbackDispatcher.Pending(serial: serial, job: job)
         switch retention {
         case .newest:
             events.append(pending)
-            _ = level.add(CallbackDispatcher.size(of: job))
-            return nil
+            eventCount += count
+            _ = level.add(size, count: count)
+            return dropEvents()
         case .outcomes: return Self.append(pending, to: &outcomes, limit: limit)
         case .states: return Self.append(pending, to: &states, limit: limit)
         }
@@ -292,42 +308,113 @@ extension CallbackDispatcher.State {
         _ pending: CallbackDispatcher.Pending,
         to jobs: inout CircularBuffer<CallbackDispatcher.Pending>,
         limit: Int
-    ) -> CallbackDispatcher.Job? {
-        let dropped = jobs.count >= limit ? jobs.popFirst()?.job : nil
+    ) -> Dropped {
+        var dropped = Dropped()
+        if jobs.count >= limit, let oldest = jobs.popFirst() { dropped.calls.append(oldest.job) }
         jobs.append(pending)
         return dropped
     }
 
-    fileprivate var count: Int { events.count + outcomes.count + states.count }
+    fileprivate var count: Int { eventCount + outcomes.count + states.count }
 
     /// Takes out the events that have to go.
-    fileprivate mutating func dropEvents() -> [CallbackDispatcher.Job] {
-        var dropped: [CallbackDispatcher.Job] = []
-        while level.mustDrop, let oldest = events.popFirst()?.job {
-            level.drop(CallbackDispatcher.size(of: oldest))
-            dropped.append(oldest)
+    fileprivate mutating func dropEvents() -> Dropped {
+        var dropped = Dropped()
+        while level.mustDrop, let oldest = events.popFirst() {
+            eventCount -= oldest.job.count
+            guard case .events(var batch) = oldest.job else {
+                level.drop(oldest.job.size)
+                dropped.calls.append(oldest.job)
+                continue
+            }
+            while level.mustDrop, let (event, audience) = batch.popFirst() {
+                level.drop(event.size)
+                dropped.events.append(event, audience)
+            }
+            guard !batch.isEmpty else { continue }
+            eventCount += batch.count
+            events.prepend(CallbackDispatcher.Pending(serial: oldest.serial, job: .events(batch)))
         }
         return dropped
     }
 
-    /// Takes out the oldest, up to this number.
-    fileprivate mutating func take(_ count: Int) -> (jobs: [CallbackDispatcher.Job], hasCaughtUp: Bool) {
-        var (jobs, hasCaughtUp) = ([CallbackDispatcher.Job](), false)
-        while jobs.count < count, let job = next(&hasCaughtUp) { jobs.append(job) }
-        return (jobs, hasCaughtUp)
-    }
-
-    /// The oldest of the first ones.
-    private mutating func next(_ hasCaughtUp: inout Bool) -> CallbackDispatcher.Job? {
+    /// Takes out the oldest of the first ones.
+    fileprivate mutating func takeFirst() -> (job: CallbackDispatcher.Job, hasCaughtUp: Bool)? {
         let (event, outcome, change) = (serial(events), serial(outcomes), serial(states))
         if event < outcome, event < change {
             guard let job = events.popFirst()?.job else { return nil }
-            if level.take(CallbackDispatcher.size(of: job)) { hasCaughtUp = true }
-            return job
+            let count = job.count
+            eventCount -= count
+            return (job, level.take(job.size, count: count))
         }
-        return outcome < change ? outcomes.popFirst()?.job : states.popFirst()?.job
+        return (outcome < change ? outcomes.popFirst() : states.popFirst()).map { ($0.job, false) }
     }
 
     /// That of the first one; one that never comes where there is none.
     private func serial(_ jobs: CircularBuffer<CallbackDispatcher.Pending>) -> UInt64 { jobs.first?.serial ?? .max }
+}
+
+/// Events that came in one read, and who gets them.
+private struct EventBatch: Sendable {
+    /// Events that follow each other and have the same audience.
+    private struct Run: Sendable {
+        // Kept once for them all: were it counted for each event, both threads would do so at the same time.
+        var audience: Audience
+        var count: Int
+    }
+
+    private var events: [PusherEvent] = []
+    private var runs: [Run] = []
+    private var audience: ObjectIdentifier?
+    /// In bytes.
+    private(set) var size = 0
+
+    var isEmpty: Bool { events.isEmpty }
+
+    var count: Int { events.count }
+
+    /// Adds an event after the others.
+    mutating func append(_ event: PusherEvent, _ audience: Audience) {
+        size += event.size
+        events.append(event)
+        if self.audience == ObjectIdentifier(audience) {
+            runs[runs.count - 1].count += 1
+        } else {
+            self.audience = ObjectIdentifier(audience)
+            runs.append(Run(audience: audience, count: 1))
+        }
+    }
+
+    /// Turns it round after the last event was added, so that the oldest can be taken out without moving the others.
+    mutating func close() {
+        events.reverse()
+        runs.reverse()
+    }
+
+    /// Takes out the oldest event, after ``close()``.
+    mutating func popFirst() -> (PusherEvent, Audience)? {
+        guard let event = events.popLast(), let run = runs.last else { return nil }
+        size -= event.size
+        if run.count == 1 { runs.removeLast() } else { runs[runs.count - 1].count -= 1 }
+        return (event, run.audience)
+    }
+
+    /// All events, the oldest first, after ``close()``.
+    func forEach(_ body: (PusherEvent, inout Audience) -> Void) {
+        var index = events.count - 1
+        var runIndex = runs.count - 1
+        while runIndex >= 0 {
+            var audience = runs[runIndex].audience
+            for _ in 0..<runs[runIndex].count {
+                body(events[index], &audience)
+                index -= 1
+            }
+            runIndex -= 1
+        }
+    }
+
+    /// How many events have an audience that matches.
+    func count(_ matches: (Audience) -> Bool) -> Int {
+        runs.reduce(0) { $0 + (matches($1.audience) ? $1.count : 0) }
+    }
 }

@@ -19,7 +19,7 @@ extension ClientEngine {
         let resubscription = Resubscription(channelName: name, away: away)
         channel.broadcast(resubscription, to: \.resubscriptions)
         if channel.onResubscribed != nil {
-            dispatcher.enqueue(.call { channel.onResubscribed?(resubscription) }, keep: .outcomes, for: self)
+            dispatcher.enqueue(keep: .outcomes, for: self) { channel.onResubscribed?(resubscription) }
         }
     }
 
@@ -85,7 +85,7 @@ extension ClientEngine {
         _ closure: @escaping @Sendable () -> (@Sendable (PusherPresenceChannelMember) -> Void)?
     ) {
         guard closure() != nil else { return }
-        dispatcher.enqueue(.call { closure()?(member) }, for: self)
+        dispatcher.enqueue(for: self) { closure()?(member) }
     }
 
     // MARK: Cache and encryption
@@ -94,7 +94,7 @@ extension ClientEngine {
         guard let channel = channel(id) else { return }
         channel.broadcast(CacheMiss(channelName: channel.name), to: \.cacheMisses)
         if channel.onCacheMiss != nil {
-            dispatcher.enqueue(.call { channel.onCacheMiss?() }, for: self)
+            dispatcher.enqueue(for: self) { channel.onCacheMiss?() }
         }
         announce(envelope, on: id)
     }
@@ -110,7 +110,7 @@ extension ClientEngine {
             let failure = DecryptionFailure(channelName: channel.name, eventName: name, error: error)
             channel.broadcast(failure, to: \.decryptionFailures)
             if channel.onDecryptionFailure != nil {
-                dispatcher.enqueue(.call { channel.onDecryptionFailure?(failure) }, for: self)
+                dispatcher.enqueue(for: self) { channel.onDecryptionFailure?(failure) }
             }
         }
         notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }

@@ -32,7 +32,11 @@ extension ClientEngine {
     /// - Returns: Whether somebody was there for it.
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
-        if !audience.sequences.isEmpty { add(event, to: audience.sequences) }
+        for sequence in audience.sequences {
+            sequence.collect(event)
+            if sequence.hasOne { loopState.value.sequences.append(sequence) }
+            if sequence.isFull { for buffer in submit(to: [sequence]) { buffer.wake() } }
+        }
         audience.callInPlace(event)
         for queue in audience.queues { queue.collect(event, audience) }
         // While callbacks run or wait, somebody may be about to bind. If they are done, what they bound is found.
@@ -40,17 +44,6 @@ extension ClientEngine {
             queue.collect(event, audience)
         }
         return !audience.isEmpty
-    }
-
-    private func add(_ event: PusherEvent, to sequences: [EventBuffer<PusherEvent>]) {
-        var drop = Drop()
-        for buffer in sequences {
-            let addition = buffer.append(event)
-            drop.add(addition.drop)
-            if addition.mustWake { loopState.value.sequencesToWake.append(buffer) }
-            if addition.mustAwait { awaitListener(buffer) }
-        }
-        count(drop, on: event.channelName)
     }
 
     /// Hands an element to sequences, and reports those that begin to drop because of it.
@@ -121,11 +114,32 @@ extension ClientEngine {
     /// Lets the consumers of sequences and the queues of callbacks go on. Called after all that comes together was
     /// delivered, so that they do not compete for it with the event loop.
     func endDelivery() {
+        let toWake = submitToSequences()
         for dispatcher in dispatchers { dispatcher.submit(for: self) }
-        guard !loopState.value.sequencesToWake.isEmpty else { return }
-        let sequences = loopState.value.sequencesToWake
-        loopState.value.sequencesToWake = []
-        for sequence in sequences { sequence.wake() }
+        for buffer in toWake { buffer.wake() }
+    }
+
+    /// Sequences come first: a callback may unsubscribe their channel, on another thread and at once.
+    private func submitToSequences() -> [EventBuffer<PusherEvent>] {
+        guard !loopState.value.sequences.isEmpty else { return [] }
+        let sequences = loopState.value.sequences
+        loopState.value.sequences = []
+        return submit(to: sequences)
+    }
+
+    /// Returns the buffers for whose events somebody waits.
+    private func submit(to sequences: [SequenceListener]) -> [EventBuffer<PusherEvent>] {
+        var toWake: [EventBuffer<PusherEvent>] = []
+        var drops: [String?: Drop] = [:]
+        for sequence in sequences {
+            guard let (addition, channelName) = sequence.submit() else { continue }
+            if addition.mustWake { toWake.append(sequence.buffer) }
+            if addition.mustAwait { awaitListener(sequence.buffer) }
+            if addition.drop.count > 0 { drops[channelName, default: Drop()].add(addition.drop) }
+        }
+        for (channelName, drop) in drops { count(drop, on: channelName) }
+        if !drops.isEmpty { publishCounts() }
+        return toWake
     }
 
     // MARK: The payload transformer

@@ -45,7 +45,7 @@ extension ClientEngine {
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
             if let channel = channel(id), channel.onSubscriptionCountChanged != nil {
-                dispatcher.enqueue(.call { channel.onSubscriptionCountChanged?(count) }, for: self)
+                dispatcher.enqueue(for: self) { channel.onSubscriptionCountChanged?(count) }
             }
             announce(envelope, on: id)
         case .membersReplaced(let id, let members, let difference): membersReplaced(id, members, difference)
@@ -66,6 +66,7 @@ extension ClientEngine {
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .released:
+            endDelivery()
             everyEvent.finish()
             userEvents.finish()
             watchlistEvents.finish()

@@ -62,14 +62,10 @@ extension ClientEngine {
         _ call: @escaping @Sendable (any PusherDelegate) -> Void
     ) {
         guard read({ $0.delegate.value }) != nil else { return }
-        dispatcher.enqueue(
-            .call {
-                guard let delegate = self.read({ $0.delegate.value }) else { return }
-                call(delegate)
-            },
-            keep: retention,
-            for: self
-        )
+        dispatcher.enqueue(keep: retention, for: self) {
+            guard let delegate = self.read({ $0.delegate.value }) else { return }
+            call(delegate)
+        }
     }
 
     func debug(_ message: @autoclosure () -> String) {

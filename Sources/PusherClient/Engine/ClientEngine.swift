@@ -35,8 +35,8 @@ package final class ClientEngine: Sendable {
         /// The reception that has the claim.
         var claimant: Reception?
         var awaited = AwaitedListeners()
-        /// The sequences that have new events, and consumers that wait for them.
-        var sequencesToWake: [EventBuffer<PusherEvent>] = []
+        /// The sequences for which events were collected.
+        var sequences: [SequenceListener] = []
         var authorizations = AuthorizationTasks()
         /// What reads the events of a channel, where the application transforms them.
         var payloadReaders: [String: any PayloadReader] = [:]
@@ -152,8 +152,20 @@ package final class ClientEngine: Sendable {
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
-        everyEvent = ListenerRegistry(limit: options.limits.bindings, budget, changes, callbackIDs)
-        userEvents = ListenerRegistry(limit: options.limits.bindings, budget, changes, callbackIDs)
+        everyEvent = ListenerRegistry(
+            limit: options.limits.bindings,
+            budget,
+            changes,
+            callbackIDs,
+            eventLoop: environment.eventLoop
+        )
+        userEvents = ListenerRegistry(
+            limit: options.limits.bindings,
+            budget,
+            changes,
+            callbackIDs,
+            eventLoop: environment.eventLoop
+        )
         watchlistEvents = Broadcast { EventBuffer(budget) }
         statuses = Broadcast(initial: .initialized) { EventBuffer(budget) }
         func makeDispatcher(_ queue: PusherClientOptions.CallbackQueue) -> CallbackDispatcher {
@@ -181,7 +193,7 @@ package final class ClientEngine: Sendable {
     }
 
     func makeListenerRegistry() -> ListenerRegistry {
-        ListenerRegistry(limit: limits.bindings, sequenceBudget, changes, callbackIDs)
+        ListenerRegistry(limit: limits.bindings, sequenceBudget, changes, callbackIDs, eventLoop: eventLoop)
     }
 
     // MARK: Time

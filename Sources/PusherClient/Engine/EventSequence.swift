@@ -54,17 +54,20 @@ final class Registration: Sendable {
 
 /// What has happened and was not taken yet, as much as the budget allows.
 final class EventBuffer<Element: Sendable>: Sendable {
-    /// What adding an element did.
+    /// What adding elements did.
     struct Addition {
         /// Somebody waits for an element, and the caller has to call ``EventBuffer/wake()``.
         var mustWake = false
         /// The client has to wait for the consumer from now on.
         var mustAwait = false
+        /// What the buffer has left.
+        var space = BufferLevel.Space()
         var drop = Drop()
     }
 
     private struct State {
         var elements = CircularBuffer<Element>(initialCapacity: 1)
+        var spent = Spent<Element>()
         var level: BufferLevel
         var waiting: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
         var serial: UInt64 = 0
@@ -91,21 +94,25 @@ final class EventBuffer<Element: Sendable>: Sendable {
     }
 
     private let budget: BufferBudget
+    /// The event loop that elements come from, if they come in numbers.
+    private let eventLoop: (any EventLoop)?
     /// In bytes.
     private let size: @Sendable (Element) -> Int
     private let state: NIOLockedValueBox<State>
 
     /// - Parameters:
-    ///   - canBeAwaited: Whether the client stops reading for a consumer that is slow. If not, the oldest elements go.
+    ///   - eventLoop: The event loop that stops reading for a consumer that is slow. If there is none, the oldest elements
+    ///     go.
     ///   - size: What an element takes, in bytes.
     init(
         _ budget: BufferBudget,
-        canBeAwaited: Bool = false,
+        awaitedBy eventLoop: (any EventLoop)? = nil,
         size: @escaping @Sendable (Element) -> Int = { _ in 256 }
     ) {
         self.budget = budget
+        self.eventLoop = eventLoop
         self.size = size
-        state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: canBeAwaited)))
+        state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: eventLoop != nil)))
     }
 
     deinit { _ = state.withLockedValue { $0.level.clear() } }
@@ -117,26 +124,32 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// Adds an element, and gives it to whoever waits for one.
     @discardableResult
     func add(_ element: Element) -> Drop {
-        let addition = append(element)
+        let addition = append([element])
         if addition.mustWake { wake() }
         return addition.drop
     }
 
-    /// Adds an element. Where somebody waits for one, and nobody is to wake them yet, the caller has to call ``wake()``,
-    /// once for all that it adds: a consumer that is woken by the first of many elements would compete for them with
-    /// the one that brings them.
-    func append(_ element: Element) -> Addition {
+    /// Adds elements, in their order. If somebody waits for one, and nobody is to wake them yet, the caller has to call
+    /// ``wake()`` when it has added to all buffers: a consumer that is woken earlier would compete for the processor with
+    /// the event loop.
+    func append(_ elements: consuming [Element]) -> Addition {
+        // Moved out one by one. Were they copied, both threads would count the references to an element at the same time.
+        elements.reverse()
         let (addition, dropped): (Addition, [Element]) = state.withLockedValue { state in
             guard !state.isFinished else { return (Addition(), []) }
             var addition = Addition()
-            state.elements.append(element)
-            addition.mustAwait = state.level.add(size(element))
+            while let element = elements.popLast() {
+                let size = size(element)
+                state.elements.append(element)
+                addition.mustAwait = state.level.add(size)
+            }
             if !state.waiting.isEmpty, !state.isToBeWoken {
                 state.isToBeWoken = true
                 addition.mustWake = true
             }
             let dropped = state.drop(size)
             addition.drop = dropped.drop
+            addition.space = state.level.space
             return (addition, dropped.elements)
         }
         // An element can own anything; it must not be released while the lock is held.
@@ -164,7 +177,14 @@ final class EventBuffer<Element: Sendable>: Sendable {
         guard let element = state.elements.popFirst() else { return nil }
         if state.elements.isEmpty { state.isDropping = false }
         state.takenCount += 1
-        return (element, state.level.take(size(element)))
+        let size = size(element)
+        if eventLoop != nil { state.spent.add(element, size: size) }
+        return (element, state.level.take(size))
+    }
+
+    /// Takes out elements that were taken before, if there are many or no others are left.
+    private func takeSpent(_ state: inout State) -> Spent<Element>? {
+        state.spent.isFull || state.elements.isEmpty ? state.spent.take() : nil
     }
 
     /// No element will come any more; those that are kept can still be taken.
@@ -182,11 +202,12 @@ final class EventBuffer<Element: Sendable>: Sendable {
     func discard() {
         // Released outside the lock: an element can own anything.
         var elements = CircularBuffer<Element>(initialCapacity: 1)
-        let wasAwaited = state.withLockedValue { state in
+        let (wasAwaited, spent) = state.withLockedValue { state in
             state.isFinished = true
             swap(&elements, &state.elements)
-            return state.level.clear()
+            return (state.level.clear(), state.spent.take())
         }
+        withExtendedLifetime(spent) {}
         if wasAwaited { budget.total.tellCaughtUp() }
     }
 
@@ -195,10 +216,13 @@ final class EventBuffer<Element: Sendable>: Sendable {
     @specialized(where Element == PusherEvent)
     func next() async -> Element? {
         if Task.isCancelled { return nil }
+        var spent: Spent<Element>?
         let (taken, id) = state.withLockedValue { state in
             state.serial += 1
+            defer { spent = takeSpent(&state) }
             return (takeFirst(&state), state.serial)
         }
+        if let eventLoop { spent?.release(on: eventLoop) }
         if let (element, hasCaughtUp) = taken {
             if hasCaughtUp { budget.total.tellCaughtUp() }
             return element

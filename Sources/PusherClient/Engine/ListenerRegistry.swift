@@ -1,11 +1,12 @@
 import NIOConcurrencyHelpers
+import NIOCore
 
 /// Who wants the events of a channel, or of all channels: callbacks and sequences alike, in the order in which they
 /// came.
 final class ListenerRegistry: Sendable {
     fileprivate enum Listener {
         case callback(Binding)
-        case sequence(UInt64, EventBuffer<PusherEvent>)
+        case sequence(SequenceListener)
 
         var binding: Binding? {
             guard case .callback(let binding) = self else { return nil }
@@ -16,7 +17,6 @@ final class ListenerRegistry: Sendable {
     fileprivate struct State {
         var forEveryEvent: [Listener] = []
         var byName: [String: [Listener]] = [:]
-        var serial: UInt64 = 0
         var bindingCount = 0
         var accepted = Accepted.everything
         /// Whether somebody may have kept what ``ListenerRegistry/listeners(for:)`` has returned since the last change.
@@ -37,8 +37,16 @@ final class ListenerRegistry: Sendable {
     private let budget: BufferBudget
     private let changes: ChangeCount
     private let ids: CallbackIDs
+    private let eventLoop: any EventLoop
 
-    init(limit: Int, _ budget: BufferBudget, _ changes: ChangeCount, _ ids: CallbackIDs) {
+    init(
+        limit: Int,
+        _ budget: BufferBudget,
+        _ changes: ChangeCount,
+        _ ids: CallbackIDs,
+        eventLoop: any EventLoop
+    ) {
+        self.eventLoop = eventLoop
         self.ids = ids
         self.limit = limit
         self.budget = budget
@@ -93,21 +101,21 @@ final class ListenerRegistry: Sendable {
     // MARK: Sequences
 
     func makeSequence(_ name: String?) -> EventSequence<PusherEvent> {
-        let buffer = EventBuffer<PusherEvent>(budget, canBeAwaited: true) { $0.size }
-        let id: UInt64? = change { state in
-            guard state.accepted == .everything else { return nil }
-            state.serial += 1
-            state.add(.sequence(state.serial, buffer), name)
-            return state.serial
+        let listener = SequenceListener(budget, eventLoop: eventLoop)
+        let buffer = listener.buffer
+        let isAccepted = change { state in
+            guard state.accepted == .everything else { return false }
+            state.add(.sequence(listener), name)
+            return true
         }
-        guard let id else {
+        guard isAccepted else {
             buffer.finish()
             return EventSequence(buffer: buffer) {}
         }
         return EventSequence(buffer: buffer) { [weak self] in
-            self?.remove(from: name) { listener in
-                guard case .sequence(id, _) = listener else { return false }
-                return true
+            self?.remove(from: name) {
+                guard case .sequence(let listener) = $0 else { return false }
+                return listener.buffer === buffer
             }
         }
     }
@@ -132,7 +140,7 @@ final class ListenerRegistry: Sendable {
 
     /// Those who want an event: the ones bound to every event first.
     struct EventListeners {
-        var sequences: [EventBuffer<PusherEvent>] = []
+        var sequences: [SequenceListener] = []
         var bindings: [Binding] = []
     }
 
@@ -144,7 +152,7 @@ final class ListenerRegistry: Sendable {
         var listeners = EventListeners()
         for listener in forEveryEvent + named {
             switch listener {
-            case .sequence(_, let buffer): listeners.sequences.append(buffer)
+            case .sequence(let sequence): listeners.sequences.append(sequence)
             case .callback(let binding): listeners.bindings.append(binding)
             }
         }
@@ -169,7 +177,7 @@ final class ListenerRegistry: Sendable {
         for listener in listeners {
             switch listener {
             case .callback(let binding): binding.unbind()
-            case .sequence(_, let buffer): buffer.finish()
+            case .sequence(let sequence): sequence.buffer.finish()
             }
         }
     }
@@ -209,6 +217,53 @@ extension ListenerRegistry.State {
         listeners.removeAll(where: matches)
         byName[name] = listeners.isEmpty ? nil : listeners
         return removed
+    }
+}
+
+/// A sequence, as the event loop sees it: its events are collected, and added to its buffer together.
+final class SequenceListener: Sendable {
+    private struct State {
+        var collected: [PusherEvent] = []
+        /// In bytes.
+        var size = 0
+        /// What the buffer had left when events were last added to it.
+        var space: BufferLevel.Space
+    }
+
+    let buffer: EventBuffer<PusherEvent>
+    private let state: NIOLoopBoundBox<State>
+
+    init(_ budget: BufferBudget, eventLoop: any EventLoop) {
+        buffer = EventBuffer(budget, awaitedBy: eventLoop) { $0.size }
+        let space = BufferLevel.Space(count: budget.count, size: budget.size)
+        state = .makeBoxSendingValue(State(space: space), eventLoop: eventLoop)
+    }
+
+    /// Called on the event loop.
+    func collect(_ event: PusherEvent) {
+        state.value.collected.append(event)
+        state.value.size += event.size
+    }
+
+    /// Whether one event was collected. Called on the event loop.
+    var hasOne: Bool { state.value.collected.count == 1 }
+
+    /// Whether the buffer may not have space for what was collected. Called on the event loop.
+    var isFull: Bool {
+        state.value.collected.count > state.value.space.count || state.value.size > state.value.space.size
+    }
+
+    /// Adds what was collected to the buffer. Called on the event loop.
+    ///
+    /// - Returns: What that did, and the channel of the last event; nil if nothing was collected.
+    func submit() -> (addition: EventBuffer<PusherEvent>.Addition, channelName: String?)? {
+        guard let last = state.value.collected.last else { return nil }
+        var events: [PusherEvent] = []
+        swap(&events, &state.value.collected)
+        state.value.size = 0
+        let addition = buffer.append(events)
+        state.value.space = addition.space
+        return (addition, last.channelName)
     }
 }
 

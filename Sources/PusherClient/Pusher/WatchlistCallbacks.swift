@@ -58,7 +58,7 @@ final class WatchlistCallbacks: Sendable {
         let meant = state.withLockedValue { $0.callbacks }.filter { $0.eventName == event.name }
         guard !meant.isEmpty else { return }
         // One for all of them: they wait, and are dropped, as one callback does.
-        dispatcher.enqueue(.call { for callback in meant { callback.call(event) } }, for: engine)
+        dispatcher.enqueue(for: engine) { for callback in meant { callback.call(event) } }
     }
 
     private func remove(_ matches: (Callback) -> Bool) {

@@ -1,3 +1,4 @@
+import NIOEmbedded
 import TestSupport
 import Testing
 
@@ -5,7 +6,10 @@ import Testing
 
 @Suite("Buffers of sequences", .timeLimit(.minutes(5)))
 struct EventBufferTests {
-    private let buffer = EventBuffer<Int>(.init(count: 3, size: 1_000, of: .init(size: 10_000)), canBeAwaited: true)
+    private let buffer = EventBuffer<Int>(
+        .init(count: 3, size: 1_000, of: .init(size: 10_000)),
+        awaitedBy: NIOAsyncTestingEventLoop()
+    )
 
     /// A task that waits for the next element, and does so by now.
     private func waiting() async -> Task<Int?, Never> {
@@ -18,14 +22,14 @@ struct EventBufferTests {
     @Test("who adds several elements is told once that somebody has to be woken")
     func wokenOnce() async {
         let first = await waiting()
-        #expect(buffer.append(1).mustWake)
-        #expect(!buffer.append(2).mustWake)
+        #expect(buffer.append([1]).mustWake)
+        #expect(!buffer.append([2]).mustWake)
         #expect(buffer.waitingCount == 1)
         buffer.wake()
         #expect(await first.value == 1)
         #expect(await buffer.next() == 2)
         let second = await waiting()
-        #expect(buffer.append(3).mustWake)
+        #expect(buffer.append([3]).mustWake)
         buffer.wake()
         #expect(await second.value == 3)
     }
@@ -35,8 +39,8 @@ struct EventBufferTests {
         let first = await waiting()
         let second = await waiting()
         let third = await waiting()
-        _ = buffer.append(1)
-        _ = buffer.append(2)
+        _ = buffer.append([1])
+        _ = buffer.append([2])
         buffer.wake()
         #expect(await first.value == 1)
         #expect(await second.value == 2)
@@ -48,7 +52,7 @@ struct EventBufferTests {
     func full() async {
         let first = await waiting()
         for number in 1...4 {
-            let addition = buffer.append(number)
+            let addition = buffer.append([number])
             #expect(addition.drop.count == 0)
             #expect(addition.mustAwait == (number == 4))
         }
@@ -63,7 +67,7 @@ struct EventBufferTests {
     @Test("who comes before those who wait are woken takes an element, and they wait on")
     func overtaken() async {
         let first = await waiting()
-        _ = buffer.append(1)
+        _ = buffer.append([1])
         #expect(await buffer.next() == 1)
         buffer.wake()
         #expect(buffer.waitingCount == 1)
@@ -75,7 +79,7 @@ struct EventBufferTests {
     func end() async {
         let first = await waiting()
         let second = await waiting()
-        _ = buffer.append(1)
+        _ = buffer.append([1])
         buffer.finish()
         #expect(await first.value == 1)
         #expect(await second.value == nil)
@@ -85,7 +89,7 @@ struct EventBufferTests {
     @Test("a wait that is cancelled before it is woken loses nothing")
     func cancelled() async {
         let first = await waiting()
-        _ = buffer.append(1)
+        _ = buffer.append([1])
         first.cancel()
         #expect(await first.value == nil)
         buffer.wake()

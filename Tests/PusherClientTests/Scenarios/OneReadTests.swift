@@ -95,6 +95,18 @@ struct OneReadTests {
         #expect(await iterator.next()?.eventName == "last")
     }
 
+    @Test("a sequence gets what came in a read before its channel was unsubscribed")
+    func endOfSequence() async throws {
+        let pusher = try await subscribed("orders")
+        let orders = try channel("orders", of: pusher)
+        var iterator = orders.events.makeAsyncIterator()
+        atSecondEvent(of: orders, isOnLoop: true) { pusher.unsubscribe("orders") }
+        try await send([("first", "orders"), ("e", "orders"), ("e", "orders"), ("late", "orders")])
+        var names: [String] = []
+        while let event = await iterator.next() { names.append(event.eventName) }
+        #expect(names == ["first", "e", "e"])
+    }
+
     @Test("a callback that is unbound in the middle of a read gets no other event", arguments: [true, false])
     func unbind(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
