@@ -118,6 +118,23 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
+    /// The calls of a method by all clients, as a sequence of their arguments. It registers the method, which has no result.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the method.
+    ///   - type: The types of the arguments, as a tuple.
+    public func calls<each T: Decodable & Sendable>(
+        of name: String,
+        as type: (repeat each T).Type
+    ) -> AsyncStream<(repeat each T)> {
+        let (stream, continuation) = AsyncStream.makeStream(of: (repeat each T).self)
+        register(name) { call, arguments in
+            continuation.yield(try HubConnection.decode(arguments, call.coder, as: type))
+            return .void
+        }
+        return stream
+    }
+
     private func register(_ name: String, _ method: @escaping HubBrain.Method) {
         enter { $0.methods[name.lowercased()] = method }
     }

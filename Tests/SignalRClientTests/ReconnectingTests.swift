@@ -127,6 +127,85 @@ import Testing
         }
     }
 
+    // MARK: Retrying the start
+
+    @Test func aStartIsRetriedUntilThereIsAConnection() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503), times: 2)
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let states = connection.states
+            try await connection.start(retrying: .delays([0.01, 0.01, 0.01]))
+            var seen: [String] = []
+            for await state in states {
+                if case .connecting(let attempt, _, let reason) = state {
+                    seen.append("\(attempt) \((reason as? SignalRClientError)?.httpStatus ?? 0)")
+                }
+                if case .connected = state { break }
+            }
+            #expect(seen == ["1 0", "2 503", "3 503"])
+            #expect(try await connection.invoke("add", 40, 2, returning: Int.self) == 42)
+            await connection.stop()
+        }
+    }
+
+    @Test func aStartFailsWithItsLastErrorIfThePolicyStops() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503), times: 2)
+            await server.fail(.negotiate, .status(403))
+            let connection = HubConnectionBuilder().withUrl(url: server.url).withAutomaticReconnect(.forever).build()
+            let error = await #expect(throws: SignalRClientError.self) {
+                try await connection.start(retrying: .delays([0, 0]))
+            }
+            #expect(error?.httpStatus == 403)
+            #expect(server.requests.count == 3)
+            // The policy was for that start only.
+            await server.fail(.negotiate, .status(500))
+            await #expect(throws: SignalRClientError.self) { try await connection.start() }
+            #expect(server.requests.count == 4)
+        }
+    }
+
+    @Test func stopEndsAStartThatWaitsForItsNextAttempt() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503))
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let start = Task { try await connection.start(retrying: .delays([3600])) }
+            await wait(connection) { if case .connecting(2, _, _) = $0 { true } else { false } }
+            #expect(await connection.state() == .Connecting)
+            await connection.stop()
+            await #expect(throws: SignalRError.connectionAborted) { try await start.value }
+        }
+    }
+
+    @Test func runMayRetryItsStart() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503))
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let run = Task { try await connection.run(retrying: .delays([0])) }
+            await server.waitForConnections(1)
+            run.cancel()
+            await #expect(throws: CancellationError.self) { try await run.value }
+        }
+    }
+
+    @Test func waitingForAConnectionHasATimeout() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .silence)
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let start = Task { try await connection.start() }
+            await server.waitForRequests { !$0.isEmpty }
+            let error = await #expect(throws: SignalRClientError.self) {
+                try await connection.waitUntilConnected(timeout: 0.05)
+            }
+            #expect(error?.code == .callTimedOut)
+            await connection.stop()
+            await #expect(throws: SignalRError.connectionAborted) { try await start.value }
+            try await connection.start()
+            try await connection.waitUntilConnected(timeout: 0)
+            await connection.stop()
+        }
+    }
+
     // MARK: Stateful
 
     static let stateful = Route.all.filter { $0.transport == .webSockets }
