@@ -220,10 +220,14 @@ public final class SignalRTestServer: Sendable {
     /// The messages of clients so far, in their order.
     package var messages: [HubMessage] { shared.records.messages }
 
-    /// Returns when so many connections have had a handshake, counted from the start of the server.
+    /// Forgets the records, for long runs. Counts begin again.
+    package func forgetRecords() { shared.forget() }
+
+    /// Returns when so many connections have had a handshake, counted from the start of the server; or when the task is
+    /// cancelled.
     public func waitForConnections(_ count: Int) async { await shared.wait { $0.connected.count >= count } }
 
-    /// Returns when so many connections have ended, counted from the start of the server.
+    /// Returns when so many connections have ended, counted from the start of the server; or when the task is cancelled.
     public func waitForEnds(_ count: Int) async { await shared.wait { $0.ended.count >= count } }
 
     /// Returns when a message of a client meets the condition.

@@ -4,7 +4,7 @@ import Testing
 private let peerURL = ProcessInfo.processInfo.environment["SIGNALR_PEER_URL"]
 
 /// The client against a server that this project has not written. `.ci/signalr-peer` starts one and says where.
-@Suite(.enabled(if: peerURL != nil, "There is no other server here."), .serialized)
+@Suite(.enabled(if: peerURL != nil, "There is no other server here."), .serialized, .timeLimit(.minutes(5)))
 struct PeerTests {
     static let routes = Route.all.filter { !$0.isInMemory }
 

@@ -54,9 +54,11 @@ import Testing
         }
         let inbox = Inbox<Int?>()
         let closed = Inbox<(any Error)?>()
-        try await withConnection(Route.all[0], { $0.withAutomaticReconnect(Policy(inbox: inbox)) }) {
-            connection,
-            server in
+        try await withConnection(
+            Route.all[0],
+            { $0.withAutomaticReconnect(Policy(inbox: inbox)) },
+            mayEnd: true
+        ) { connection, server in
             connection.onClosed { closed.add($0) }
             await server.fail(.negotiate, .status(401))
             server.dropConnections()
@@ -89,7 +91,11 @@ import Testing
     @Test func stopIsPossibleInEveryCallback() async throws {
         for callback in 0..<3 {
             let inbox = Inbox<Void>()
-            try await withConnection(Route.all[0], { $0.withAutomaticReconnect([0, 0]) }) { connection, server in
+            try await withConnection(
+                Route.all[0],
+                { $0.withAutomaticReconnect([0, 0]) },
+                mayEnd: true
+            ) { connection, server in
                 let stop: @Sendable () async -> Void = { [weak connection] in
                     await connection?.stop()
                     inbox.add(())

@@ -3,7 +3,7 @@ import SignalRTestServer
 import Testing
 
 /// Programs as users write them, in Swift 6 mode.
-@Suite struct SignalRSwift6ProgramTests {
+@Suite(.timeLimit(.minutes(2))) struct SignalRSwift6ProgramTests {
     static let expected = [
         "true", "none", "one a", "two me hello", "three 1 2.5 true", #"four nil [1, 2] ["a": 1] Oslo"#,
         "nine [1, 2, 3, 4, 5, 6, 7, 8, 9]", "sum 42", "result x", "next 2", "echo true", "item 0", "item 1", "item 2",
