@@ -180,7 +180,8 @@ public final class SignalRTestServer: Sendable {
     /// Cuts all that the server sends into pieces of this size; `nil` for no cuts.
     public func cut(intoPiecesOf size: Int?) async { await change { $0.pieceSize = size } }
 
-    /// Whether the server ignores all that comes, and sends nothing.
+    /// Whether the server ignores all that comes, and sends nothing. A connection that can be resumed goes on after that over
+    /// a new transport only: see ``dropConnections()``.
     public func setSilent(_ isSilent: Bool) async { await change { $0.isSilent = isSilent } }
 
     /// Ends all transports at once, as a lost network does.

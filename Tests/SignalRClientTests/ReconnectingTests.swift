@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct ReconnectingTests {
@@ -238,7 +239,6 @@ import Testing
         let inbox = Inbox<Int>()
         try await withConnection(Route.all[0], { $0.withStatefulReconnect() }) { connection, server in
             await connection.on("number") { (number: Int) in inbox.add(number) }
-            connection.onClosed { _ in inbox.add(-1) }
             for start in stride(from: 0, to: 200, by: 50) {
                 for number in start..<start + 50 {
                     if number == start + 25 { server.dropConnections() }
@@ -246,8 +246,56 @@ import Testing
                 }
                 let numbers = await inbox.next(50)
                 #expect(numbers == Array(start..<start + 50))
-                if numbers.last == -1 { return }
             }
+        }
+    }
+
+    @Test(arguments: stateful) func callsWaitWhileTheBufferIsFull(_ route: Route) async throws {
+        var options = StatefulReconnectOptions()
+        options.bufferSize = 1_000
+        let received = Inbox<Int>()
+        try await withConnection(route, { $0.withStatefulReconnect(options: options) }) { connection, server in
+            server.on("note") { (_, number: Int, _: String) in received.add(number) }
+            // It acknowledges nothing, and what is sent does not arrive.
+            await server.setSilent(true)
+            let text = String(repeating: "x", count: 600)
+            try await connection.send(method: "note", arguments: 1, text)
+            try await connection.send(method: "note", arguments: 2, text)
+            #expect(try await connection.waitingCallCount() == 0)
+            let third = Task { try await connection.send(method: "note", arguments: 3, text) }
+            try await waitUntil { try await connection.waitingCallCount() == 1 }
+            let fourth = Task { try await connection.send(method: "note", arguments: 4, text) }
+            try await waitUntil { try await connection.waitingCallCount() == 2 }
+            await server.setSilent(false)
+            server.dropConnections()
+            // The first two are sent again and acknowledged, and make room for the others.
+            try await third.value
+            try await fourth.value
+            #expect(await received.next(4) == [1, 2, 3, 4])
+            #expect(server.connectionCount == 1)
+        }
+    }
+
+    @Test(arguments: stateful) func whatWasLostOnTheWayIsSentAgain(_ route: Route) async throws {
+        let (toServer, toClient) = (Inbox<Int>(), Inbox<Int>())
+        try await withConnection(route, { $0.withStatefulReconnect() }) { connection, server in
+            server.on("note") { (_, number: Int) in toServer.add(number) }
+            await connection.on("note") { (number: Int) in toClient.add(number) }
+            try await connection.send(method: "note", arguments: 1)
+            server.sendAll("note", 1)
+            #expect(await toServer.next(1) + toClient.next(1) == [1, 1])
+            // Both sides send, and neither gets it.
+            await server.setSilent(true)
+            for number in 2...3 {
+                try await connection.send(method: "note", arguments: number)
+                server.sendAll("note", number)
+            }
+            await server.setSilent(false)
+            server.dropConnections()
+            try await connection.send(method: "note", arguments: 4)
+            server.sendAll("note", 4)
+            #expect(await toServer.next(3) == [2, 3, 4])
+            #expect(await toClient.next(3) == [2, 3, 4])
         }
     }
 

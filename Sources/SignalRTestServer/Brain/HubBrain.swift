@@ -53,6 +53,7 @@ final class HubBrain {
         connection.link = link
         former?.drop()
         guard connection.resumption != nil else { return }
+        connection.hasMissedMessages = false
         connection.reader = HubFrameReader(limit: 64 << 20)
         if let coder = connection.coder { connection.reader.begin(coder.hubProtocol) }
         connection.resumption?.link = .synchronizing(since: .zero, tries: 0)
@@ -129,7 +130,9 @@ final class HubBrain {
     // MARK: Receiving
 
     func received(_ bytes: [UInt8], from connection: ServerConnection) {
-        if isSilent || connection.isEnded { return }
+        // The count of messages would be wrong if one were missing: they come again over the next transport.
+        if isSilent, connection.resumption != nil { connection.hasMissedMessages = true }
+        if isSilent || connection.isEnded || connection.hasMissedMessages { return }
         connection.reader.append(bytes)
         do {
             while !connection.isEnded, let frame = try connection.reader.next() {

@@ -13,6 +13,8 @@ final class ServerConnection {
     var reader = HubFrameReader(limit: 64 << 20)
     var isHandshakeDone = false
     var isEnded = false
+    /// Whether the silent server has ignored messages of this transport.
+    var hasMissedMessages = false
     /// Set by a handshake of version 2.
     var resumption: Resumption?
     /// The methods that run, by the ids of their calls.
