@@ -168,7 +168,7 @@ soak: setup
 	$(SOAK)
 	@set -e; soak=$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak; \
 	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS); $$soak burst --events $(EVENTS); \
-	$$soak event-streams --rounds $(ROUNDS)
+	$$soak event-streams --rounds $(ROUNDS); $$soak signalr --rounds $(ROUNDS)
 
 # Beside other tests, listeners would have to wait for a processor, and then the client would not wait for them.
 burst: EVENTS = 50000

@@ -59,6 +59,12 @@ public actor HubConnection {
     /// For tests: how many calls of any kind wait for the connection.
     package nonisolated func waitingCallCount() async throws -> Int { try await engine.waitingCallCount() }
 
+    /// For tests: how many calls, timers, tasks and transports there are.
+    package nonisolated func residueCount() async throws -> Int { try await engine.residueCount() }
+
+    /// For tests: what must not outlive the connection.
+    package nonisolated var engineObject: AnyObject { engine }
+
     // MARK: Calling the server
 
     /// Calls a method of the server that does not answer. Returns when the message is handed to the transport.

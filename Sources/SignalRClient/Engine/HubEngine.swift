@@ -30,6 +30,8 @@ final class HubEngine: Sendable {
         /// Calls that ended because of their timeout.
         var timedOut: Set<CallID> = []
         var isStepping = false
+
+        var waitingCallCount: Int { waiters.count + calls.count + uploads.count + uploading.count }
     }
 
     struct Callbacks: Sendable {
@@ -133,9 +135,14 @@ final class HubEngine: Sendable {
     func addCallback(_ change: (inout Callbacks) -> Void) { shared.withLockedValue { change(&$0.callbacks) } }
 
     func waitingCallCount() async throws -> Int {
+        try await eventLoop.submit { [self] in loopState.value.waitingCallCount }.get()
+    }
+
+    func residueCount() async throws -> Int {
         try await eventLoop.submit { [self] in
             let state = loopState.value
-            return state.waiters.count + state.calls.count + state.uploads.count + state.uploading.count
+            return state.waitingCallCount + state.timers.count + state.timedOut.count + state.startPolicies.count
+                + state.early.count + (state.opening == nil ? 0 : 1) + (state.transport == nil ? 0 : 1)
         }.get()
     }
 
