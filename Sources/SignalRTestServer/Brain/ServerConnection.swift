@@ -9,6 +9,8 @@ final class ServerConnection {
     let headers: [String: String]
     /// `nil` while there is no transport.
     var link: (any ServerLink)?
+    /// What there was to send before the first transport.
+    var early: [[UInt8]] = []
     var coder: HubCoder?
     var reader = HubFrameReader(limit: 64 << 20)
     var isHandshakeDone = false
