@@ -8,13 +8,14 @@ DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Tools Examples/Package.swift Examples/Sources \
 	Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo demo-event-streams test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
+.PHONY: help demo demo-event-streams demo-chat test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
 .PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak burst test-network autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
 	@echo "make demo-event-streams      follow a live feed that survives the restart of its server"
+	@echo "make demo-chat               two people chat over SignalR, and one of them loses the connection"
 	@echo "make test                    run all tests"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
 	@echo "make consumer-check          the same with one build system, in the build folder of the tests"
@@ -43,6 +44,10 @@ demo: setup
 demo-event-streams: setup
 	$(SWIFT) build $(FLAGS) --package-path Examples $(IN_OUR_BUILD)
 	.build/debug/sse-demo
+
+demo-chat: setup
+	$(SWIFT) build $(FLAGS) --package-path Examples $(IN_OUR_BUILD)
+	.build/debug/signalr-chat
 
 # A terminal shows the progress of a build in one line. A log would have a line for each file.
 PROGRESS := $(shell [ -t 2 ] || echo --quiet)
@@ -163,7 +168,7 @@ soak: setup
 	$(SOAK)
 	@set -e; soak=$$($(SWIFT) build $(FLAGS) --show-bin-path)/soak; \
 	$$soak reconnects --rounds $(ROUNDS); $$soak herd --clients $(CLIENTS); $$soak burst --events $(EVENTS); \
-	$$soak event-streams --rounds $(ROUNDS)
+	$$soak event-streams --rounds $(ROUNDS); $$soak signalr --rounds $(ROUNDS)
 
 # Beside other tests, listeners would have to wait for a processor, and then the client would not wait for them.
 burst: EVENTS = 50000

@@ -189,8 +189,8 @@ let package = Package(
             name: "soak",
             dependencies: [
                 .target(name: "CMalloc", condition: .when(platforms: [.linux])), "PusherClient", "PusherCore",
-                "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "SocketTestSupport", "TestSupport",
-                argumentParser, logging, nioConcurrencyHelpers,
+                "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "SignalRClient", "SignalRTestServer",
+                "SocketTestSupport", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings

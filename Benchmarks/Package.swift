@@ -63,6 +63,8 @@ let package = Package(
                 "SodiumReference",
                 .product(name: "PusherClient", package: "PusherClient"),
                 .product(name: "ServerSentEvents", package: "PusherClient"),
+                .product(name: "SignalRClient", package: "PusherClient"),
+                .product(name: "WebSocketClient", package: "PusherClient"),
                 .product(name: "AsyncHTTPClient", package: "async-http-client"),
                 .product(name: "NIOCore", package: "swift-nio"),
                 .product(name: "NIOPosix", package: "swift-nio"),

@@ -18,7 +18,16 @@ let package = Package(
             ],
             path: "Sources/SSEDemo",
             swiftSettings: settings
-        )
+        ),
+        .executableTarget(
+            name: "signalr-chat",
+            dependencies: [
+                .product(name: "SignalRClient", package: "PusherClient"),
+                .product(name: "SignalRTestServer", package: "PusherClient"),
+            ],
+            path: "Sources/SignalRChat",
+            swiftSettings: settings
+        ),
     ],
     swiftLanguageModes: [.v6]
 )

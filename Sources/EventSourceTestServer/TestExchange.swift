@@ -144,6 +144,9 @@ public final class TestExchange: Sendable {
     /// Ends the TCP connection, within the body if it has not ended.
     public func disconnect() async throws { try await channel.close() }
 
+    /// Ends the server's half of the TCP connection, within the body if it has not ended. The client's half stays open.
+    public func endSending() async throws { try await channel.close(mode: .output) }
+
     /// Waits until the connection has ended.
     public func disconnected() async { try? await channel.closeFuture.get() }
 

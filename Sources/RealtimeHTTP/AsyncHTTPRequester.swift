@@ -66,14 +66,21 @@ package final class AsyncHTTPRequester: HTTPRequester {
     package func response(to request: HTTPRequest) async throws -> HTTPResponse {
         if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
         let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
+        // A task that sleeps keeps its memory until the time is over, cancelled or not. A timer of the event loop does not.
+        let isOver = eventLoopGroup.any().makePromise(of: Void.self)
+        let timer = isOver.futureResult.eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) { isOver.succeed() }
+        defer { timer.cancel() }
         do {
             return try await withThrowingTaskGroup { group in
                 group.addTask { try await self.followingRedirects(request) }
                 group.addTask {
-                    try await Task.sleep(for: timeout)
+                    try await isOver.futureResult.get()
                     throw HTTPRequestError(.timedOut, "it took longer than \(timeout)")
                 }
-                defer { group.cancelAll() }
+                defer {
+                    group.cancelAll()
+                    isOver.fail(CancellationError())
+                }
                 guard let response = try await group.next() else { throw CancellationError() }
                 return response
             }

@@ -21,11 +21,20 @@ public final class EventStream: Sendable {
         case connecting(attempt: Int)
         /// The server has accepted the request.
         case open(EventStreamResponse)
-        /// It waits before it reconnects. The number is that of the next attempt.
-        case waiting(attempt: Int, delay: Duration, reason: EventStreamError)
+        /// It waits before it reconnects. The number is that of the next attempt, which begins at `until`:
+        /// ``remaining(at:)`` is for a display of it.
+        case waiting(until: ContinuousClock.Instant, attempt: Int, reason: EventStreamError)
         /// It will not connect again: because of the error, or because your code stopped to iterate, ``EventStream/close()`` was
         /// called or the stream is complete.
         case closed(EventStreamError?)
+
+        /// The time until the next attempt; zero if that is due, and `nil` if none is waited for.
+        ///
+        /// - Parameter now: The moment to count from. Default: now.
+        public func remaining(at now: ContinuousClock.Instant = .now) -> Duration? {
+            guard case .waiting(let until, _, _) = self else { return nil }
+            return max(until - now, .zero)
+        }
 
         /// The state in the words of the web standard.
         public var readyState: ReadyState {

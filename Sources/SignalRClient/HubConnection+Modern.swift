@@ -9,6 +9,7 @@ import SignalRCore
 /// }
 /// let sum = try await connection.invoke(.add, 40, 2)
 /// ```
+/// For a method that streams, the result is an item.
 public struct HubMethod<Arguments, Result: Decodable & Sendable>: Sendable {
     /// The name of the method.
     public let name: String
@@ -49,9 +50,16 @@ extension HubConnection {
     ///
     /// - Throws: The error that ended the connection, or with which ``start()`` failed; `CancellationError` if the task was
     ///   cancelled.
-    public nonisolated func run() async throws {
+    public nonisolated func run() async throws { try await run(startPolicy: nil) }
+
+    /// Connects as ``start(retrying:)`` does, and returns when the connection has ended without an error. See ``run()``.
+    ///
+    /// - Parameter policy: Decides about each next attempt of the start.
+    public nonisolated func run(retrying policy: any RetryPolicy) async throws { try await run(startPolicy: policy) }
+
+    private nonisolated func run(startPolicy: (any RetryPolicy)?) async throws {
         let states = engine.statuses()
-        try await start()
+        try await engine.start(retrying: startPolicy)
         var hasConnected = false
         for await status in states {
             switch status {
@@ -81,10 +89,12 @@ extension HubConnection {
 
     /// Returns when there is a connection, at once if there is one.
     ///
+    /// - Parameter timeout: How long to wait, in seconds. Default: `nil`, which means as long as it takes.
     /// - Throws: ``SignalRError/invalidOperation(_:)`` if the connection is stopped, also while the call waits;
-    ///   `CancellationError` if the task is cancelled.
-    public nonisolated func waitUntilConnected() async throws {
-        for await status in engine.statuses() {
+    ///   ``SignalRClientError`` of code ``SignalRClientError/Code/callTimedOut``; `CancellationError` if the task is
+    ///   cancelled.
+    public nonisolated func waitUntilConnected(timeout: TimeInterval? = nil) async throws {
+        for await status in engine.statuses(for: timeout.map(Duration.init(clampingSeconds:))) {
             switch status {
             case .connected, .resumed: return
             case .stopped:
@@ -92,7 +102,8 @@ extension HubConnection {
             case .connecting, .reconnecting, .resuming: continue
             }
         }
-        throw CancellationError()
+        try Task.checkCancellation()
+        throw SignalRClientError(.callTimedOut, "There was no connection within \(timeout ?? 0) seconds.")
     }
 
     // MARK: Typed calls
@@ -116,6 +127,17 @@ extension HubConnection {
         return try engine.coder.decode(Result.self, from: outcome)
     }
 
+    // The compiler takes a pack of one type, in parentheses, for another type than the one in it.
+
+    /// Calls a method of the server with one argument, and returns its result. See `invoke(method:arguments:)`.
+    public nonisolated func invoke<Argument: Encodable & Sendable, Result: Decodable & Sendable>(
+        _ method: HubMethod<Argument, Result>,
+        _ argument: Argument
+    ) async throws -> Result {
+        let outcome = try await engine.invoke(method.name, encode(argument))
+        return try engine.coder.decode(Result.self, from: outcome)
+    }
+
     /// Calls a method of the server that answers with a stream. See ``stream(method:arguments:)``.
     public nonisolated func stream<each A: Encodable & Sendable, Element: Decodable & Sendable>(
         _ method: String,
@@ -123,6 +145,23 @@ extension HubConnection {
         of type: Element.Type
     ) async throws -> HubStream<Element> {
         HubStream(lease: try await engine.stream(method, encode(repeat each arguments)))
+    }
+
+    /// Calls a method of the server that answers with a stream of the method's results. See ``stream(method:arguments:)``.
+    public nonisolated func stream<each A: Encodable & Sendable, Element: Decodable & Sendable>(
+        _ method: HubMethod<(repeat each A), Element>,
+        _ arguments: repeat each A
+    ) async throws -> HubStream<Element> {
+        HubStream(lease: try await engine.stream(method.name, encode(repeat each arguments)))
+    }
+
+    /// Calls a method of the server with one argument, which answers with a stream of the method's results. See
+    /// ``stream(method:arguments:)``.
+    public nonisolated func stream<Argument: Encodable & Sendable, Element: Decodable & Sendable>(
+        _ method: HubMethod<Argument, Element>,
+        _ argument: Argument
+    ) async throws -> HubStream<Element> {
+        HubStream(lease: try await engine.stream(method.name, encode(argument)))
     }
 
     private nonisolated func encode<each A: Encodable>(_ arguments: repeat each A) throws -> CallArguments {

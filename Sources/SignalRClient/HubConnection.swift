@@ -28,6 +28,18 @@ public actor HubConnection {
     ///   the task was cancelled.
     public nonisolated func start() async throws { try await engine.start() }
 
+    /// Connects, and returns when calls are possible. After an attempt that failed, it tries again when the policy says.
+    ///
+    /// It is for programs that may be started before their server, or without a network. ``states`` tell of the attempts
+    /// meanwhile, and ``stop()`` ends them. The policy is for this start only: what happens after a loss is decided by
+    /// ``HubConnectionBuilder/withAutomaticReconnect(retryPolicy:)``. A URL that cannot be used is not tried again.
+    ///
+    /// - Parameter policy: Decides about each next attempt. Its context counts from the start.
+    /// - Throws: The error of the last attempt, if the policy wants no other one; otherwise as ``start()``.
+    public nonisolated func start(retrying policy: any RetryPolicy) async throws {
+        try await engine.start(retrying: policy)
+    }
+
     /// Disconnects, and returns when the transport is closed, after 5 seconds at the latest.
     ///
     /// Calls that wait throw. It may be called in any state, and in handlers and callbacks. The callbacks of
@@ -46,6 +58,12 @@ public actor HubConnection {
 
     /// For tests: how many calls of any kind wait for the connection.
     package nonisolated func waitingCallCount() async throws -> Int { try await engine.waitingCallCount() }
+
+    /// For tests: how many calls, timers, tasks and transports there are.
+    package nonisolated func residueCount() async throws -> Int { try await engine.residueCount() }
+
+    /// For tests: what must not outlive the connection.
+    package nonisolated var engineObject: AnyObject { engine }
 
     // MARK: Calling the server
 

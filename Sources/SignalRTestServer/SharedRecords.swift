@@ -11,9 +11,15 @@ final class SharedRecords: Sendable {
         var ended: [String] = []
     }
 
+    private struct Waiter {
+        var isMet: @Sendable (Records) -> Bool
+        var continuation: CheckedContinuation<Void, Never>
+    }
+
     private struct State {
         var records = Records()
-        var waiting: [(isMet: @Sendable (Records) -> Bool, continuation: CheckedContinuation<Void, Never>)] = []
+        var waiting: [UInt64: Waiter] = [:]
+        var serial: UInt64 = 0
     }
 
     private let state = NIOLockedValueBox(State())
@@ -24,29 +30,39 @@ final class SharedRecords: Sendable {
     func ended(_ id: String) { change { $0.ended.append(id) } }
     func received(_ message: HubMessage) { change { $0.messages.append(message) } }
     func received(_ request: TestHubRequest) { change { $0.requests.append(request) } }
-    func clear() { change { $0 = Records() } }
+    func forget() { change { $0 = Records() } }
 
     private func change(_ body: (inout Records) -> Void) {
         let met = state.withLockedValue { state in
             body(&state.records)
             if state.waiting.isEmpty { return [CheckedContinuation<Void, Never>]() }
             let records = state.records
-            let met = state.waiting.filter { $0.isMet(records) }.map(\.continuation)
-            state.waiting.removeAll { $0.isMet(records) }
-            return met
+            let met = state.waiting.filter { $0.value.isMet(records) }
+            for id in met.keys { state.waiting[id] = nil }
+            return met.values.map(\.continuation)
         }
         for continuation in met { continuation.resume() }
     }
 
-    /// Returns when the condition is met.
+    /// Returns when the condition is met, or the task is cancelled.
     func wait(until isMet: @escaping @Sendable (Records) -> Bool) async {
-        await withCheckedContinuation { continuation in
-            let isMetNow = state.withLockedValue { state in
-                if isMet(state.records) { return true }
-                state.waiting.append((isMet, continuation))
-                return false
+        let id = state.withLockedValue { state in
+            state.serial += 1
+            return state.serial
+        }
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let isOver = state.withLockedValue { state in
+                    // Looked at under the lock: a cancellation after this finds the waiter.
+                    if isMet(state.records) || Task.isCancelled { return true }
+                    state.waiting[id] = Waiter(isMet: isMet, continuation: continuation)
+                    return false
+                }
+                if isOver { continuation.resume() }
             }
-            if isMetNow { continuation.resume() }
+        } onCancel: {
+            let waiting = state.withLockedValue { $0.waiting.removeValue(forKey: id) }
+            waiting?.continuation.resume()
         }
     }
 }

@@ -118,6 +118,23 @@ public final class SignalRTestServer: Sendable {
         }
     }
 
+    /// The calls of a method by all clients, as a sequence of their arguments. It registers the method, which has no result.
+    ///
+    /// - Parameters:
+    ///   - name: The name of the method.
+    ///   - type: The types of the arguments, as a tuple.
+    public func calls<each T: Decodable & Sendable>(
+        of name: String,
+        as type: (repeat each T).Type
+    ) -> AsyncStream<(repeat each T)> {
+        let (stream, continuation) = AsyncStream.makeStream(of: (repeat each T).self)
+        register(name) { call, arguments in
+            continuation.yield(try HubConnection.decode(arguments, call.coder, as: type))
+            return .void
+        }
+        return stream
+    }
+
     private func register(_ name: String, _ method: @escaping HubBrain.Method) {
         enter { $0.methods[name.lowercased()] = method }
     }
@@ -163,7 +180,8 @@ public final class SignalRTestServer: Sendable {
     /// Cuts all that the server sends into pieces of this size; `nil` for no cuts.
     public func cut(intoPiecesOf size: Int?) async { await change { $0.pieceSize = size } }
 
-    /// Whether the server ignores all that comes, and sends nothing.
+    /// Whether the server ignores all that comes, and sends nothing. A connection that can be resumed goes on after that over
+    /// a new transport only: see ``dropConnections()``.
     public func setSilent(_ isSilent: Bool) async { await change { $0.isSilent = isSilent } }
 
     /// Ends all transports at once, as a lost network does.
@@ -203,10 +221,14 @@ public final class SignalRTestServer: Sendable {
     /// The messages of clients so far, in their order.
     package var messages: [HubMessage] { shared.records.messages }
 
-    /// Returns when so many connections have had a handshake, counted from the start of the server.
+    /// Forgets the records, for long runs. Counts begin again.
+    package func forgetRecords() { shared.forget() }
+
+    /// Returns when so many connections have had a handshake, counted from the start of the server; or when the task is
+    /// cancelled.
     public func waitForConnections(_ count: Int) async { await shared.wait { $0.connected.count >= count } }
 
-    /// Returns when so many connections have ended, counted from the start of the server.
+    /// Returns when so many connections have ended, counted from the start of the server; or when the task is cancelled.
     public func waitForEnds(_ count: Int) async { await shared.wait { $0.ended.count >= count } }
 
     /// Returns when a message of a client meets the condition.

@@ -9,6 +9,8 @@ let client = Target.Dependency.product(name: "PusherClient", package: "PusherCli
 let webSocket = Target.Dependency.product(name: "WebSocketClient", package: "PusherClient")
 let events = Target.Dependency.product(name: "ServerSentEvents", package: "PusherClient")
 let eventServer = Target.Dependency.product(name: "EventSourceTestServer", package: "PusherClient")
+let signalR = Target.Dependency.product(name: "SignalRClient", package: "PusherClient")
+let hub = Target.Dependency.product(name: "SignalRTestServer", package: "PusherClient")
 let testServer = Target.Dependency.product(name: "PusherTestServer", package: "PusherClient")
 
 let package = Package(
@@ -18,16 +20,22 @@ let package = Package(
         .package(name: "PusherClient", path: pusherClient)
     ],
     targets: [
-        .target(name: "Swift5App", dependencies: [client], swiftSettings: [.swiftLanguageMode(.v5)]),
-        .target(name: "Swift6App", dependencies: [client]),
+        .target(
+            name: "Swift5App",
+            dependencies: [client, events, signalR],
+            swiftSettings: [.swiftLanguageMode(.v5)]
+        ),
+        .target(name: "Swift6App", dependencies: [client, events, signalR]),
         .target(
             name: "MainActorApp",
-            dependencies: [client],
+            dependencies: [client, events, signalR],
             swiftSettings: [.defaultIsolation(MainActor.self)]
         ),
         .executableTarget(
             name: "Consumer",
-            dependencies: ["Swift5App", "Swift6App", "MainActorApp", webSocket, testServer, events, eventServer]
+            dependencies: [
+                "Swift5App", "Swift6App", "MainActorApp", webSocket, testServer, events, eventServer, signalR, hub,
+            ]
         ),
     ],
     swiftLanguageModes: [.v6]

@@ -21,6 +21,16 @@ final class Feed {
     }
 }
 
+/// A call of a tool by the Model Context Protocol, as the documentation has it.
+func callTool(_ call: [String: String], url: String) -> EventStream {
+    EventStream(options: EventStreamOptions(reconnection: .resumable)) { attempt in
+        let accept = HTTPHeader(name: "Accept", value: "application/json, text/event-stream")
+        return attempt.lastEventID.isEmpty
+            ? try EventStreamRequest(url, headers: [accept], json: call)
+            : EventStreamRequest(url, headers: [accept])
+    }
+}
+
 /// A view model that follows a feed and takes part in a chat with a language model.
 @MainActor
 final class Assistant {

@@ -16,6 +16,23 @@ struct ServerSentEventsProgramTests {
         }
     }
 
+    @Test("a call by the Model Context Protocol is resumed by a GET")
+    func tool() async throws {
+        try await EventSourceTestServer.withServer { server in
+            // The server sends an id at first, without an event, and has the client come back.
+            server.script([.text("id: 1\nretry: 10\n\n"), .text("id: 2\ndata: {\"result\":42}\n\n")])
+            var data: [String] = []
+            for try await event in callTool(["method": "answer"], url: server.url).events {
+                data.append(event.data)
+                break
+            }
+            #expect(data == [#"{"result":42}"#])
+            #expect(server.requests.map(\.method) == ["POST", "GET"])
+            #expect(server.requests.map(\.text) == [#"{"method":"answer"}"#, ""])
+            #expect(server.requests.map { $0.header("Last-Event-ID") } == [nil, "1"])
+        }
+    }
+
     @Test("an answer is streamed, and a refusal says why")
     func assistant() async throws {
         try await EventSourceTestServer.withServer { server in

@@ -1,5 +1,6 @@
 import SignalRClient
 import SignalRTestServer
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct CallingTests {
@@ -139,15 +140,32 @@ import Testing
                 try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
             }
             var before = 0
+            var engines: [WeakReference] = []
             for round in 0..<1_000 {
-                let connection = HubConnectionBuilder().withUrl(url: server.url, transport: .webSockets).build()
+                let route = Route.all[round % Route.all.count]
+                let connection = route.builder(server).withAutomaticReconnect().withInvocationTimeout(60).build()
                 try await connection.start()
+                try await connection.invoke(method: "nothing")
                 await connection.stop()
+                let residue = try await connection.residueCount()
+                guard residue == 0 else {
+                    Issue.record("\(residue) calls, timers, tasks or transports after \(round) of \(route)")
+                    break
+                }
+                engines.append(WeakReference(connection.engineObject))
                 if round == 99 { before = try descriptors() }
             }
-            await server.waitForEnds(1_000)
+            await waitUntil { engines.allSatisfy { $0.object == nil } }
+            #expect(engines.allSatisfy { $0.object == nil })
+            await server.waitForEnds(engines.count)
             // Some requests may still have their connection open.
             #expect(try descriptors() <= before + 20)
         }
+    }
+
+    private struct WeakReference {
+        private(set) weak var object: AnyObject?
+
+        init(_ object: AnyObject) { self.object = object }
     }
 }

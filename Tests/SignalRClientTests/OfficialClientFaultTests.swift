@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test(arguments: Route.all) func fault2PendingCallsThrowWhenTheConnectionIsLost(_ route: Route) async throws {
-        try await withConnection(route) { connection, server in
+        try await withConnection(route, mayEnd: true) { connection, server in
             let slow = Task { try await connection.invoke(method: "slow", arguments: 3600) }
             await server.waitForMessage { if case .invocation = $0 { true } else { false } }
             let stream = try await connection.stream("counter", 2, 3600, of: Int.self)
@@ -48,7 +48,7 @@ import Testing
     @Test(arguments: Route.all) func fault4TheServersCloseMessageIsObeyed(_ route: Route) async throws {
         for allowReconnect in [false, true] {
             let inbox = Inbox<String>()
-            try await withConnection(route, { $0.withAutomaticReconnect([0]) }) { connection, _ in
+            try await withConnection(route, { $0.withAutomaticReconnect([0]) }, mayEnd: true) { connection, _ in
                 connection.onClosed { inbox.add("closed \($0.map { "\($0)" } ?? "")") }
                 connection.onReconnecting { inbox.add("reconnecting \($0.map { "\($0)" } ?? "")") }
                 connection.onReconnected { inbox.add("reconnected") }
@@ -158,7 +158,9 @@ import Testing
 
     @Test(arguments: Route.all) func fault13StopIsBoundedIfTheServerIsSilent(_ route: Route) async throws {
         let inbox = Inbox<Bool>()
-        try await withConnection(route, { $0.withCloseTimeout(.milliseconds(200)) }) { connection, server in
+        try await withConnection(route, { $0.withCloseTimeout(.milliseconds(200)) }, mayEnd: true) {
+            connection,
+            server in
             connection.onClosed { inbox.add($0 == nil) }
             await server.setSilent(true)
             await connection.stop()
@@ -184,7 +186,7 @@ import Testing
     }
 
     @Test(arguments: Route.all) func fault16TheProducerOfAnUploadIsCancelled(_ route: Route) async throws {
-        try await withConnection(route) { connection, server in
+        try await withConnection(route, mayEnd: true) { connection, server in
             let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
             let ended = Inbox<Void>()
             continuation.onTermination = { _ in ended.add(()) }

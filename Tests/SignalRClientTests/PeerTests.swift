@@ -1,10 +1,16 @@
 import SignalRClient
+import SignalRTestServer
+import TestSupport
 import Testing
 
 private let peerURL = ProcessInfo.processInfo.environment["SIGNALR_PEER_URL"]
+/// The path of a Python with aiosignalr, and that of the script.
+private let peerClient = ProcessInfo.processInfo.environment["SIGNALR_PEER_CLIENT"]?.split(separator: " ").map(
+    String.init
+)
 
 /// The client against a server that this project has not written. `.ci/signalr-peer` starts one and says where.
-@Suite(.enabled(if: peerURL != nil, "There is no other server here."), .serialized)
+@Suite(.enabled(if: peerURL != nil, "There is no other server here."), .serialized, .timeLimit(.minutes(5)))
 struct PeerTests {
     static let routes = Route.all.filter { !$0.isInMemory }
 
@@ -112,6 +118,22 @@ struct PeerTests {
             #expect(try await task.value == "done")
             let same: String = try await connection.invoke(method: "connection_id")
             #expect(same == id)
+        }
+    }
+}
+
+/// The test hub, used by a client that this project has not written. `.ci/signalr-peer` says where it is.
+@Suite(.enabled(if: peerClient != nil, "There is no other client here."), .timeLimit(.minutes(5)))
+struct PeerClientTests {
+    @Test func anotherClientUsesTheTestHub() async throws {
+        let client = try #require(peerClient)
+        try await withServer { server in
+            let arguments = Array(client.dropFirst()) + [server.url]
+            let process = try ChildProcess(client[0], arguments, showsErrors: true)
+            var output: [String] = []
+            for await line in process.lines { output.append(line) }
+            #expect(await process.end() == 0, "\(output.joined(separator: "\n"))")
+            #expect(output.count { $0.hasSuffix("agreed") } == 5)
         }
     }
 }

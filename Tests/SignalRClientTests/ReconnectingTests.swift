@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRClient
 import SignalRTestServer
+import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct ReconnectingTests {
@@ -54,9 +55,11 @@ import Testing
         }
         let inbox = Inbox<Int?>()
         let closed = Inbox<(any Error)?>()
-        try await withConnection(Route.all[0], { $0.withAutomaticReconnect(Policy(inbox: inbox)) }) {
-            connection,
-            server in
+        try await withConnection(
+            Route.all[0],
+            { $0.withAutomaticReconnect(Policy(inbox: inbox)) },
+            mayEnd: true
+        ) { connection, server in
             connection.onClosed { closed.add($0) }
             await server.fail(.negotiate, .status(401))
             server.dropConnections()
@@ -89,7 +92,11 @@ import Testing
     @Test func stopIsPossibleInEveryCallback() async throws {
         for callback in 0..<3 {
             let inbox = Inbox<Void>()
-            try await withConnection(Route.all[0], { $0.withAutomaticReconnect([0, 0]) }) { connection, server in
+            try await withConnection(
+                Route.all[0],
+                { $0.withAutomaticReconnect([0, 0]) },
+                mayEnd: true
+            ) { connection, server in
                 let stop: @Sendable () async -> Void = { [weak connection] in
                     await connection?.stop()
                     inbox.add(())
@@ -127,6 +134,85 @@ import Testing
         }
     }
 
+    // MARK: Retrying the start
+
+    @Test func aStartIsRetriedUntilThereIsAConnection() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503), times: 2)
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let states = connection.states
+            try await connection.start(retrying: .delays([0.01, 0.01, 0.01]))
+            var seen: [String] = []
+            for await state in states {
+                if case .connecting(let attempt, _, let reason) = state {
+                    seen.append("\(attempt) \((reason as? SignalRClientError)?.httpStatus ?? 0)")
+                }
+                if case .connected = state { break }
+            }
+            #expect(seen == ["1 0", "2 503", "3 503"])
+            #expect(try await connection.invoke("add", 40, 2, returning: Int.self) == 42)
+            await connection.stop()
+        }
+    }
+
+    @Test func aStartFailsWithItsLastErrorIfThePolicyStops() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503), times: 2)
+            await server.fail(.negotiate, .status(403))
+            let connection = HubConnectionBuilder().withUrl(url: server.url).withAutomaticReconnect(.forever).build()
+            let error = await #expect(throws: SignalRClientError.self) {
+                try await connection.start(retrying: .delays([0, 0]))
+            }
+            #expect(error?.httpStatus == 403)
+            #expect(server.requests.count == 3)
+            // The policy was for that start only.
+            await server.fail(.negotiate, .status(500))
+            await #expect(throws: SignalRClientError.self) { try await connection.start() }
+            #expect(server.requests.count == 4)
+        }
+    }
+
+    @Test func stopEndsAStartThatWaitsForItsNextAttempt() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503))
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let start = Task { try await connection.start(retrying: .delays([3600])) }
+            await wait(connection) { if case .connecting(2, _, _) = $0 { true } else { false } }
+            #expect(await connection.state() == .Connecting)
+            await connection.stop()
+            await #expect(throws: SignalRError.connectionAborted) { try await start.value }
+        }
+    }
+
+    @Test func runMayRetryItsStart() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .status(503))
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let run = Task { try await connection.run(retrying: .delays([0])) }
+            await server.waitForConnections(1)
+            run.cancel()
+            await #expect(throws: CancellationError.self) { try await run.value }
+        }
+    }
+
+    @Test func waitingForAConnectionHasATimeout() async throws {
+        try await withServer { server in
+            await server.fail(.negotiate, .silence)
+            let connection = HubConnectionBuilder().withUrl(url: server.url).build()
+            let start = Task { try await connection.start() }
+            await server.waitForRequests { !$0.isEmpty }
+            let error = await #expect(throws: SignalRClientError.self) {
+                try await connection.waitUntilConnected(timeout: 0.05)
+            }
+            #expect(error?.code == .callTimedOut)
+            await connection.stop()
+            await #expect(throws: SignalRError.connectionAborted) { try await start.value }
+            try await connection.start()
+            try await connection.waitUntilConnected(timeout: 0)
+            await connection.stop()
+        }
+    }
+
     // MARK: Stateful
 
     static let stateful = Route.all.filter { $0.transport == .webSockets }
@@ -153,7 +239,6 @@ import Testing
         let inbox = Inbox<Int>()
         try await withConnection(Route.all[0], { $0.withStatefulReconnect() }) { connection, server in
             await connection.on("number") { (number: Int) in inbox.add(number) }
-            connection.onClosed { _ in inbox.add(-1) }
             for start in stride(from: 0, to: 200, by: 50) {
                 for number in start..<start + 50 {
                     if number == start + 25 { server.dropConnections() }
@@ -161,8 +246,56 @@ import Testing
                 }
                 let numbers = await inbox.next(50)
                 #expect(numbers == Array(start..<start + 50))
-                if numbers.last == -1 { return }
             }
+        }
+    }
+
+    @Test(arguments: stateful) func callsWaitWhileTheBufferIsFull(_ route: Route) async throws {
+        var options = StatefulReconnectOptions()
+        options.bufferSize = 1_000
+        let received = Inbox<Int>()
+        try await withConnection(route, { $0.withStatefulReconnect(options: options) }) { connection, server in
+            server.on("note") { (_, number: Int, _: String) in received.add(number) }
+            // It acknowledges nothing, and what is sent does not arrive.
+            await server.setSilent(true)
+            let text = String(repeating: "x", count: 600)
+            try await connection.send(method: "note", arguments: 1, text)
+            try await connection.send(method: "note", arguments: 2, text)
+            #expect(try await connection.waitingCallCount() == 0)
+            let third = Task { try await connection.send(method: "note", arguments: 3, text) }
+            try await waitUntil { try await connection.waitingCallCount() == 1 }
+            let fourth = Task { try await connection.send(method: "note", arguments: 4, text) }
+            try await waitUntil { try await connection.waitingCallCount() == 2 }
+            await server.setSilent(false)
+            server.dropConnections()
+            // The first two are sent again and acknowledged, and make room for the others.
+            try await third.value
+            try await fourth.value
+            #expect(await received.next(4) == [1, 2, 3, 4])
+            #expect(server.connectionCount == 1)
+        }
+    }
+
+    @Test(arguments: stateful) func whatWasLostOnTheWayIsSentAgain(_ route: Route) async throws {
+        let (toServer, toClient) = (Inbox<Int>(), Inbox<Int>())
+        try await withConnection(route, { $0.withStatefulReconnect() }) { connection, server in
+            server.on("note") { (_, number: Int) in toServer.add(number) }
+            await connection.on("note") { (number: Int) in toClient.add(number) }
+            try await connection.send(method: "note", arguments: 1)
+            server.sendAll("note", 1)
+            #expect(await toServer.next(1) + toClient.next(1) == [1, 1])
+            // Both sides send, and neither gets it.
+            await server.setSilent(true)
+            for number in 2...3 {
+                try await connection.send(method: "note", arguments: number)
+                server.sendAll("note", number)
+            }
+            await server.setSilent(false)
+            server.dropConnections()
+            try await connection.send(method: "note", arguments: 4)
+            server.sendAll("note", 4)
+            #expect(await toServer.next(3) == [2, 3, 4])
+            #expect(await toClient.next(3) == [2, 3, 4])
         }
     }
 

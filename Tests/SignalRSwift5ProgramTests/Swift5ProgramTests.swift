@@ -3,7 +3,7 @@ import SignalRTestServer
 import Testing
 
 /// Programs as users write them, in Swift 5 mode: closures may capture what is not Sendable.
-@Suite struct SignalRSwift5ProgramTests {
+@Suite(.timeLimit(.minutes(2))) struct SignalRSwift5ProgramTests {
     final class ViewModel {
         var messages: [String] = []
         var closed = 0

@@ -3,7 +3,7 @@ import SignalRTestServer
 import Testing
 
 /// Programs as users write them, in Swift 6 mode.
-@Suite struct SignalRSwift6ProgramTests {
+@Suite(.timeLimit(.minutes(2))) struct SignalRSwift6ProgramTests {
     static let expected = [
         "true", "none", "one a", "two me hello", "three 1 2.5 true", #"four nil [1, 2] ["a": 1] Oslo"#,
         "nine [1, 2, 3, 4, 5, 6, 7, 8, 9]", "sum 42", "result x", "next 2", "echo true", "item 0", "item 1", "item 2",
@@ -74,6 +74,30 @@ import Testing
         await server.shutdown()
     }
 
+    /// No socket, and no code of a server but what the test says.
+    @Test func anAppIsTestedWithoutAServer() async throws {
+        let hub = try await SignalRTestServer.inMemory()
+        let sent = hub.calls(of: "SendMessage", as: (String, String).self)
+        let connection = hub.connect(HubConnectionBuilder()).build()
+        let chat = Chat(connection: connection)
+        var received = chat.messages.makeAsyncIterator()
+        try await connection.start()
+
+        try await chat.send("Hello", from: "Ann")
+        var iterator = sent.makeAsyncIterator()
+        let call = try #require(await iterator.next())
+        #expect(call == ("Ann", "Hello"))
+
+        hub.sendAll("ReceiveMessage", "Bob", "Hi")
+        let message = try #require(await received.next())
+        #expect(message == ("Bob", "Hi"))
+
+        hub.dropConnections()
+        for await status in connection.states { if case .stopped = status { break } }
+        await #expect(throws: SignalRError.self) { try await chat.send("Hello?", from: "Ann") }
+        await hub.shutdown()
+    }
+
     @Test func typedCallsNeedNoAnnotations() async throws {
         let server = try await SignalRTestServer.start()
         server.on("Greet") { (call, name: String) in "Hello, \(name)!" }
@@ -83,6 +107,8 @@ import Testing
             #expect(try await connection.invoke("add", 40, 2, returning: Int.self) == 42)
             #expect(try await connection.invoke(.add, 40, 2) == 42)
             #expect(try await connection.invoke("greet", "Ann", returning: String.self) == "Hello, Ann!")
+            #expect(try await connection.invoke(.greet, "Ann") == "Hello, Ann!")
+            #expect(try await connection.invoke(.connectionID) == connection.connectionId)
             try await connection.invoke(method: "log", arguments: "line")
             var items: [Int] = []
             for try await item in try await connection.stream("counter", 10, of: Int.self) {
@@ -90,6 +116,11 @@ import Testing
                 if item == 2 { break }
             }
             #expect(items == [0, 1, 2])
+            for try await item in try await connection.stream(.counter, 10) {
+                items.append(item)
+                if item == 1 { break }
+            }
+            #expect(items == [0, 1, 2, 0, 1])
             let token = await connection.on("x") { (_: Int) in }
             token.cancel()
             #expect(connection.transport == .webSockets && connection.connectionId?.isEmpty == false)
@@ -101,4 +132,29 @@ import Testing
 
 extension HubMethod where Arguments == (Int, Int), Result == Int {
     static var add: Self { Self("add") }
+}
+
+extension HubMethod where Arguments == String, Result == String {
+    static var greet: Self { Self("Greet") }
+}
+
+extension HubMethod where Arguments == Void, Result == String {
+    static var connectionID: Self { Self("connection_id") }
+}
+
+extension HubMethod where Arguments == Int, Result == Int {
+    static var counter: Self { Self("counter") }
+}
+
+/// A typed hub, as the documentation writes it by hand.
+struct Chat: Sendable {
+    let connection: HubConnection
+
+    func send(_ text: String, from user: String) async throws {
+        try await connection.invoke(method: "SendMessage", arguments: user, text)
+    }
+
+    var messages: AsyncStream<(String, String)> {
+        connection.messages(of: "ReceiveMessage", as: (String, String).self)
+    }
 }

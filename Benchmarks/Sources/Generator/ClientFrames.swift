@@ -3,7 +3,7 @@ import NIOCore
 /// Takes the messages out of what a client sends. Made for speed: it trusts its clients to send whole, masked messages.
 struct ClientFrames {
     enum Frame {
-        case text([UInt8])
+        case message([UInt8])
         case close
         case other
     }
@@ -36,8 +36,8 @@ struct ClientFrames {
         else { return nil }
         received.moveReaderIndex(forwardBy: header)
         switch first & 0x0F {
-        case 1:
-            return .text(unmasked(length, mask))
+        case 1, 2:
+            return .message(unmasked(length, mask))
         case 8:
             return .close
         default:

@@ -30,6 +30,15 @@ struct EventFrames {
         self.init(frames, minimumSize: 0)
     }
 
+    /// Calls of a SignalR client.
+    init(_ load: HubLoad) {
+        let message = load.message
+        self.init(
+            [WebSocketText.header(message.count, isBinary: load.isMessagePack) + message],
+            minimumSize: 512 * 1_024
+        )
+    }
+
     private init(_ frames: [[UInt8]], minimumSize: Int) {
         let sum = frames.reduce(0) { $0 + $1.count }
         let repetitions = max(1, (minimumSize + sum - 1) / max(sum, 1))
@@ -52,14 +61,14 @@ struct EventFrames {
     }
 }
 
-/// A frame as servers send it: unmasked text.
+/// A frame as servers send it: unmasked, and mostly text.
 enum WebSocketText {
     static func frame(_ text: String) -> [UInt8] {
         header(text.utf8.count) + text.utf8
     }
 
-    static func header(_ count: Int) -> [UInt8] {
-        var bytes: [UInt8] = [0x81]
+    static func header(_ count: Int, isBinary: Bool = false) -> [UInt8] {
+        var bytes: [UInt8] = [isBinary ? 0x82 : 0x81]
         switch count {
         case ..<126: bytes.append(UInt8(count))
         case ..<65_536: bytes += [126, UInt8(count >> 8), UInt8(count & 0xFF)]

@@ -31,16 +31,19 @@ final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
         let upgrader = NIOWebSocketServerUpgrader(
             maxFrameSize: 1 << 20,
             shouldUpgrade: { channel, head in
-                let isKnown = Workload(path: head.uri) != nil
+                let isKnown = Workload(path: head.uri) != nil || HubLoad(path: head.uri) != nil
                 return channel.eventLoop.makeSucceededFuture(isKnown ? HTTPHeaders() : nil)
             },
             upgradePipelineHandler: { channel, head in
                 channel.eventLoop.makeCompletedFuture {
-                    guard let workload = Workload(path: head.uri) else { throw ChannelError.inputClosed }
                     let pipeline = channel.pipeline.syncOperations
                     // Before what NIO has for frames, and instead of it.
                     let encoder = try pipeline.handler(type: WebSocketFrameEncoder.self)
-                    try pipeline.addHandler(WorkloadHandler(workload), position: .before(encoder))
+                    if let load = HubLoad(path: head.uri) {
+                        try pipeline.addHandler(HubHandler(load), position: .before(encoder))
+                    } else if let workload = Workload(path: head.uri) {
+                        try pipeline.addHandler(WorkloadHandler(workload), position: .before(encoder))
+                    }
                 }
             }
         )

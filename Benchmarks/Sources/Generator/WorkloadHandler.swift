@@ -55,7 +55,7 @@ final class WorkloadHandler: ChannelInboundHandler {
         received.append(unwrapInboundIn(data))
         while let frame = received.next() {
             switch frame {
-            case .text(let message): received(message, context: context)
+            case .message(let message): received(message, context: context)
             case .close: context.close(promise: nil)
             case .other: break
             }

@@ -31,6 +31,8 @@ enum Subject {
         case "idle": try await Idle(arguments: arguments).run()
         case "slow-consumer": try await SlowConsumer(arguments: arguments).run()
         case "event-stream": try await EventStreams(arguments: arguments).run()
+        case "hub-received": try await HubMessages(arguments: arguments).received()
+        case "hub-invoked": try await HubMessages(arguments: arguments).invoked()
         case "decode", "decrypt": try Decoding(arguments: arguments).run()
         default: throw SubjectError("there is no such measurement")
         }

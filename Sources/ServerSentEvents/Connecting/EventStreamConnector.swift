@@ -10,8 +10,8 @@ public import RealtimeNetworking
 public final class EventStreamConnector: Sendable {
     let streamer: any HTTPStreamer
     let eventLoopGroup: any EventLoopGroup
-    /// The time since some moment; `nil` for that of the computer.
-    let clock: (@Sendable () -> Duration)?
+    /// The time; `nil` for that of the computer.
+    let clock: (@Sendable () -> ContinuousClock.Instant)?
 
     /// Creates a connector. It makes no connection yet.
     ///
@@ -43,7 +43,7 @@ public final class EventStreamConnector: Sendable {
     package init(
         _ streamer: any HTTPStreamer,
         eventLoopGroup: any EventLoopGroup,
-        clock: (@Sendable () -> Duration)? = nil
+        clock: (@Sendable () -> ContinuousClock.Instant)? = nil
     ) {
         self.streamer = streamer
         self.eventLoopGroup = eventLoopGroup

@@ -43,7 +43,9 @@ final class EventStreamSession: Sendable {
     private let loopState: NIOLoopBoundBox<LoopState>
     private let shared: NIOLockedValueBox<Shared>
     /// Goes on while the computer is suspended.
-    private let now: @Sendable () -> Duration
+    private let clock: @Sendable () -> ContinuousClock.Instant
+    /// When the machine's clock was at zero.
+    private let origin: ContinuousClock.Instant
 
     init(_ source: Source, lastEventID: String, _ options: EventStreamOptions, _ connector: EventStreamConnector) {
         self.source = source
@@ -66,9 +68,11 @@ final class EventStreamSession: Sendable {
             lastEventID: lastEventID
         )
         loopState = .makeBoxSendingValue(LoopState(machine: machine), eventLoop: eventLoop)
-        let origin = ContinuousClock.now
-        now = connector.clock ?? { ContinuousClock.now - origin }
+        clock = connector.clock ?? { .now }
+        origin = clock()
     }
+
+    private func now() -> Duration { clock() - origin }
 
     // MARK: Calls, on any thread
 
@@ -178,7 +182,7 @@ final class EventStreamSession: Sendable {
                     random: .random(in: 0..<1)
                 )
             )
-            step { machine, _ in machine.retryDecided(attempt, delay: delay) }
+            step { $0.retryDecided(attempt, delay: delay, now: $1) }
         case .schedule(let timer, let delay):
             loopState.value.timers[timer] = eventLoop.scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
                 loopState.value.timers[timer] = nil
@@ -187,6 +191,8 @@ final class EventStreamSession: Sendable {
             }
         case .cancel(let timer): loopState.value.timers.removeValue(forKey: timer)?.cancel()
         case .publish(let state): publish(state)
+        case .publishWait(let until, let attempt, let reason):
+            publish(.waiting(until: origin + until, attempt: attempt, reason: reason))
         case .finish(let end): inbox.finish(end)
         }
     }

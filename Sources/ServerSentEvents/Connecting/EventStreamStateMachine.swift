@@ -43,6 +43,8 @@ struct EventStreamStateMachine: Sendable {
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
         case publish(State)
+        /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. The time is that of the machine's clock.
+        case publishWait(until: Duration, attempt: Int, reason: EventStreamError)
         /// End the sequence of events.
         case finish(Result<EventStreamInbox.Ending, EventStreamError>)
     }
@@ -280,7 +282,7 @@ struct EventStreamStateMachine: Sendable {
     }
 
     /// - Parameter delay: `nil` to stop.
-    mutating func retryDecided(_ attempt: Attempt, delay: Duration?) -> [Action] {
+    mutating func retryDecided(_ attempt: Attempt, delay: Duration?, now: Duration) -> [Action] {
         guard attempt == self.attempt, case .asking(let reason, let minimumDelay) = phase else { return [] }
         guard let delay else { return finish(.failure(reason)) }
         retryCount += 1
@@ -288,7 +290,7 @@ struct EventStreamStateMachine: Sendable {
         let timer = makeTimer(.retry)
         phase = .waiting(timer: timer)
         return [
-            .publish(.waiting(attempt: attempt + 1, delay: wait, reason: reason)), .deliver(.lost(reason)),
+            .publishWait(until: now + wait, attempt: attempt + 1, reason: reason), .deliver(.lost(reason)),
             .schedule(timer, after: wait),
         ]
     }

@@ -65,11 +65,16 @@ public final class EventSource: EventSourceProtocol {
     ///   - url: An `http` or `https` URL.
     ///   - headers: Header fields to send. If a redirect leads to another origin, `Authorization`, `Cookie`, `Host` and
     ///     `Proxy-Authorization` are not sent there.
-    public init(url: URL, headers: [String: String] = [:]) {
+    public convenience init(url: URL, headers: [String: String] = [:]) {
+        self.init(url: url, headers: headers, connector: EventStreamConnector())
+    }
+
+    /// For tests without a network.
+    package init(url: URL, headers: [String: String], connector: EventStreamConnector) {
         self.url = url
         self.headers = headers
         let fields = headers.sorted { $0.key < $1.key }.map { HTTPHeader(name: $0.key, value: $0.value) }
-        core = EventSourceCore(EventStreamRequest(url.absoluteString, headers: fields))
+        core = EventSourceCore(EventStreamRequest(url.absoluteString, headers: fields), connector: connector)
     }
 
     deinit { core.release() }

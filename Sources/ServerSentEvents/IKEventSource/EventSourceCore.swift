@@ -31,7 +31,7 @@ final class EventSourceCore: Sendable {
     private let connector: EventStreamConnector
     private let state = NIOLockedValueBox(State())
 
-    init(_ request: EventStreamRequest, connector: EventStreamConnector = EventStreamConnector()) {
+    init(_ request: EventStreamRequest, connector: EventStreamConnector) {
         self.request = request
         self.connector = connector
     }

@@ -21,6 +21,8 @@ final class HubEngine: Sendable {
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
         var timers: [TimerID: Scheduled<Void>] = [:]
         var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
+        /// What decides about another attempt of a start.
+        var startPolicies: [WaiterID: any RetryPolicy] = [:]
         var calls: [CallID: Call] = [:]
         /// Uploads whose call was not sent yet.
         var uploads: [CallID: Upload] = [:]
@@ -28,6 +30,8 @@ final class HubEngine: Sendable {
         /// Calls that ended because of their timeout.
         var timedOut: Set<CallID> = []
         var isStepping = false
+
+        var waitingCallCount: Int { waiters.count + calls.count + uploads.count + uploading.count }
     }
 
     struct Callbacks: Sendable {
@@ -105,7 +109,9 @@ final class HubEngine: Sendable {
     var status: HubConnectionStatus { shared.withLockedValue { $0.status } }
 
     /// The current status first, and then those that follow.
-    func statuses() -> AsyncStream<HubConnectionStatus> {
+    ///
+    /// - Parameter time: When the sequence ends; `nil` for no end.
+    func statuses(for time: Duration? = nil) -> AsyncStream<HubConnectionStatus> {
         // Whoever does not read for so long misses the oldest.
         let (stream, continuation) = AsyncStream.makeStream(
             of: HubConnectionStatus.self,
@@ -117,7 +123,9 @@ final class HubEngine: Sendable {
             shared.observers[shared.serial] = continuation
             return shared.serial
         }
+        let end = time.map { eventLoop.scheduleTask(in: TimeAmount(clamping: $0)) { continuation.finish() } }
         continuation.onTermination = { [shared] _ in
+            end?.cancel()
             let removed = shared.withLockedValue { $0.observers.removeValue(forKey: id) }
             _ = removed
         }
@@ -127,9 +135,14 @@ final class HubEngine: Sendable {
     func addCallback(_ change: (inout Callbacks) -> Void) { shared.withLockedValue { change(&$0.callbacks) } }
 
     func waitingCallCount() async throws -> Int {
+        try await eventLoop.submit { [self] in loopState.value.waitingCallCount }.get()
+    }
+
+    func residueCount() async throws -> Int {
         try await eventLoop.submit { [self] in
             let state = loopState.value
-            return state.waiters.count + state.calls.count + state.uploads.count + state.uploading.count
+            return state.waitingCallCount + state.timers.count + state.timedOut.count + state.startPolicies.count
+                + state.early.count + (state.opening == nil ? 0 : 1) + (state.transport == nil ? 0 : 1)
         }.get()
     }
 
@@ -142,11 +155,12 @@ final class HubEngine: Sendable {
 
     // MARK: Calls of the app, on any thread
 
-    func start() async throws {
+    func start(retrying policy: (any RetryPolicy)? = nil) async throws {
         let id = WaiterID(nextSerial())
+        if let policy { onLoop { [self] in loopState.value.startPolicies[id] = policy } }
         try await withTaskCancellationHandler {
             try await wait(id) {
-                $0.start(id, now: $1)
+                $0.start(id, retries: policy != nil, now: $1)
             } onCancelled: { [self] in
                 cancelStart(id)
             }
@@ -293,13 +307,14 @@ final class HubEngine: Sendable {
                 step { $0.timerFired(timer, now: $1) }
             }
         case .cancel(let timer): loopState.value.timers.removeValue(forKey: timer)?.cancel()
-        case .askRetryPolicy(let question, let retryCount, let elapsed, let reason):
+        case .askRetryPolicy(let question, let retryCount, let elapsed, let reason, let start):
+            let policy = start.map { loopState.value.startPolicies[$0] } ?? retryPolicy
             let context = RetryContext(
                 retryCount: retryCount,
                 elapsed: elapsed / .seconds(1),
                 retryReason: reason?.error
             )
-            let delay = retryPolicy?.nextRetryInterval(retryContext: context).map(Duration.init(clampingSeconds:))
+            let delay = policy?.nextRetryInterval(retryContext: context).map(Duration.init(clampingSeconds:))
             step { $0.retryDecided(question, delay: delay, now: $1) }
         case .finishStart(let id, let failure), .finishSend(let id, let failure): finish(id, failure?.error)
         case .finishStop(let id): finish(id, nil)
@@ -465,6 +480,7 @@ final class HubEngine: Sendable {
     // MARK: Ends of calls
 
     private func finish(_ id: WaiterID, _ error: (any Error)?) {
+        loopState.value.startPolicies[id] = nil
         guard let continuation = loopState.value.waiters.removeValue(forKey: id) else { return }
         if let error { continuation.resume(throwing: error) } else { continuation.resume() }
     }
@@ -566,12 +582,14 @@ final class HubEngine: Sendable {
 
 extension HubConnectionStatus {
     fileprivate init(_ status: HubStatus, now: Duration) {
+        func date(_ time: Duration) -> Date { Date() + (time - now) / .seconds(1) }
         switch status {
         case .stopped(let failure): self = .stopped(failure?.error)
-        case .connecting: self = .connecting
+        case .connecting(let attempt, let time, let reason):
+            self = .connecting(attempt: attempt, at: date(time), reason: reason?.error)
         case .connected(let info): self = .connected(connectionID: info.connectionID, transport: info.transport)
         case .reconnecting(let attempt, let time, let reason):
-            self = .reconnecting(attempt: attempt, at: Date() + (time - now) / .seconds(1), reason: reason?.error)
+            self = .reconnecting(attempt: attempt, at: date(time), reason: reason?.error)
         case .resuming(let info): self = .resuming(connectionID: info.connectionID, transport: info.transport)
         case .resumed(let info): self = .resumed(connectionID: info.connectionID, transport: info.transport)
         }

@@ -14,8 +14,8 @@ public enum HubConnectionState: Sendable {
 public enum HubConnectionStatus: Sendable {
     /// There is no connection: `nil` if it was never started, or ended without an error.
     case stopped((any Error)?)
-    /// `start()` is under way.
-    case connecting
+    /// `start()` is under way. The number of the attempt, from 1, when it begins, and why the one before it failed.
+    case connecting(attempt: Int, at: Date, reason: (any Error)?)
     /// Calls are possible. The id is the one that other clients may know; `nil` without a negotiation.
     case connected(connectionID: String?, transport: HttpTransportType)
     /// The connection was lost. The number of the next attempt, when it begins, and why it is needed.

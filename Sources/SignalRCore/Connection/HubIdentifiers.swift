@@ -98,9 +98,9 @@ package struct TransportInfo: Hashable, Sendable {
 /// What the app is told about the connection.
 package enum HubStatus: Hashable, Sendable {
     case stopped(HubFailure?)
-    case connecting
+    /// Times are those of the machine's clock.
+    case connecting(attempt: Int, at: Duration, reason: HubFailure?)
     case connected(TransportInfo)
-    /// The time is that of the machine's clock.
     case reconnecting(attempt: Int, at: Duration, reason: HubFailure?)
     /// The transport was lost, and the client tries to go on with the same connection.
     case resuming(TransportInfo)

@@ -46,7 +46,7 @@ extension HubStateMachine {
                 } else {
                     machine.lost(failure, now: now)
                 }
-            case .stopping: machine.closingEnded()
+            case .stopping: machine.closingEnded(now: now)
             case .starting, .reconnecting:
                 let reason = HubFailure.client(.transportClosed, "the connection was closed during the handshake")
                 machine.attemptFailed(failure ?? reason, now: now)
@@ -81,23 +81,28 @@ extension HubStateMachine {
     package mutating func retryDecided(_ id: QuestionID, delay: Duration?, now: Duration) -> [Action] {
         collect { machine in
             guard case .asking(var outage, id) = machine.phase else { return }
-            guard let delay else { return machine.end(outage.reason) }
-            if !outage.isAnnounced { machine.add(.announceReconnecting(outage.reason)) }
-            outage.isAnnounced = true
+            guard let delay else { return machine.stopTrying(outage) }
+            let time = now + max(delay, .zero)
+            if outage.start != nil {
+                // The first attempt was no repetition.
+                let attempt = outage.retryCount + 2
+                machine.add(.publish(.connecting(attempt: attempt, at: time, reason: outage.reason)))
+            } else {
+                if !outage.isAnnounced { machine.add(.announceReconnecting(outage.reason)) }
+                outage.isAnnounced = true
+                let attempt = outage.retryCount + 1
+                machine.add(.publish(.reconnecting(attempt: attempt, at: time, reason: outage.reason)))
+            }
             machine.phase = .waiting(outage)
-            let wait = max(delay, .zero)
-            machine.add(
-                .publish(.reconnecting(attempt: outage.retryCount + 1, at: now + wait, reason: outage.reason))
-            )
-            machine.setTimer(.retry, after: wait)
+            machine.setTimer(.retry, after: time - now)
         }
     }
 
     // MARK: Attempts
 
-    mutating func beginStart(_ id: WaiterID) {
-        phase = .starting(id)
-        add(.publish(.connecting))
+    mutating func beginStart(_ start: Start, now: Duration) {
+        phase = .starting(start)
+        add(.publish(.connecting(attempt: 1, at: now, reason: nil)))
         add(.open(beginAttempt()))
     }
 
@@ -123,6 +128,8 @@ extension HubStateMachine {
     mutating func attemptFailed(_ failure: HubFailure, now: Duration) {
         abortAttempt()
         switch phase {
+        case .starting(let start) where start.retries && failure.mayPass:
+            ask(Outage(since: start.since, reason: failure, start: start), now: now)
         case .starting: failStart(failure)
         case .reconnecting(var outage):
             outage.retryCount += 1
@@ -133,11 +140,17 @@ extension HubStateMachine {
     }
 
     mutating func failStart(_ failure: HubFailure) {
-        guard case .starting(let id) = phase else { return }
+        guard let start = currentStart else { return }
         abortAttempt()
+        cancelTimer(.retry)
         phase = .stopped
         add(.publish(.stopped(failure)))
-        add(.finishStart(id, failure))
+        add(.finishStart(start.id, failure))
+    }
+
+    /// The retry policy wants no other attempt.
+    private mutating func stopTrying(_ outage: Outage) {
+        if outage.start == nil { end(outage.reason) } else { failStart(outage.reason ?? .callEnded) }
     }
 
     // MARK: Handshake
@@ -165,17 +178,13 @@ extension HubStateMachine {
         var session = Session(id: SessionID(number: nextSerial()), info: info, lastSent: now, lastReceived: now)
         if info.canBeResumed { session.resumption = Resumption(limit: configuration.resumptionBufferSize) }
         self.session = session
-        let former = phase
+        let start = currentStart
         phase = .connected
         // A server learns from it how the client is configured.
         if info.needsKeepAlive { transmit(.ping, now: now) }
         beginKeepAlive()
         add(.publish(.connected(info)))
-        switch former {
-        case .starting(let id): add(.finishStart(id, nil))
-        case .reconnecting: add(.announceReconnected)
-        case .stopped, .connected, .asking, .waiting, .stopping: break
-        }
+        if let start { add(.finishStart(start.id, nil)) } else { add(.announceReconnected) }
     }
 
     // MARK: Loss
@@ -199,7 +208,8 @@ extension HubStateMachine {
                 question,
                 retryCount: outage.retryCount,
                 elapsed: now - outage.since,
-                reason: outage.reason
+                reason: outage.reason,
+                start: outage.start?.id
             )
         )
     }
@@ -215,11 +225,11 @@ extension HubStateMachine {
         add(.close(attempt.id))
     }
 
-    mutating func closingEnded() {
+    mutating func closingEnded(now: Duration) {
         guard case .stopping(let stopping) = phase else { return }
         cancelTimer(.closing)
         end(stopping.failure, stops: stopping.stops)
-        if let start = stopping.start { beginStart(start) }
+        if let start = stopping.start { beginStart(start, now: now) }
     }
 
     /// There is no connection any more, and none that could come back.
@@ -345,6 +355,9 @@ extension HubStateMachine {
 }
 
 extension HubFailure {
+    /// Whether the same start can succeed later.
+    fileprivate var mayPass: Bool { if case .signalR(.invalidUrl) = self { false } else { true } }
+
     /// The server does not know the connection any more.
     fileprivate var isNotFound: Bool {
         switch self {

@@ -32,8 +32,14 @@ package struct HubStateMachine: Sendable {
         case abort(AttemptID)
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
-        /// Ask the retry policy. ``retryDecided(_:delay:now:)`` answers it.
-        case askRetryPolicy(QuestionID, retryCount: Int, elapsed: Duration, reason: HubFailure?)
+        /// Ask the retry policy of this start, or the one for losses. ``retryDecided(_:delay:now:)`` answers it.
+        case askRetryPolicy(
+            QuestionID,
+            retryCount: Int,
+            elapsed: Duration,
+            reason: HubFailure?,
+            start: WaiterID? = nil
+        )
 
         case finishStart(WaiterID, HubFailure?)
         case finishStop(WaiterID)
@@ -59,7 +65,8 @@ package struct HubStateMachine: Sendable {
 
     enum Phase: Sendable {
         case stopped
-        case starting(WaiterID)
+        /// The first attempt of a start. The later ones are those of an outage.
+        case starting(Start)
         case connected
         /// The retry policy is being asked.
         case asking(Outage, QuestionID)
@@ -69,20 +76,30 @@ package struct HubStateMachine: Sendable {
         case stopping(Stopping)
     }
 
-    /// The time without a connection, from the loss.
+    /// A call of `start()` that waits for a connection.
+    struct Start: Sendable {
+        var id: WaiterID
+        /// Whether there is a retry policy to ask after a failed attempt.
+        var retries: Bool
+        var since: Duration
+    }
+
+    /// The time without a connection, from the loss or from the start.
     struct Outage: Sendable {
         var since: Duration
         var retryCount = 0
         /// The loss, or why the last attempt failed.
         var reason: HubFailure?
         var isAnnounced = false
+        /// The start that is retried; `nil` after a loss.
+        var start: Start?
     }
 
     struct Stopping: Sendable {
         var failure: HubFailure?
         var stops: [WaiterID] = []
         /// A call of `start()` that waits for the end.
-        var start: WaiterID?
+        var start: Start?
     }
 
     /// A transport that is open, or that is being opened.
@@ -138,7 +155,17 @@ package struct HubStateMachine: Sendable {
         case .stopping(let stopping): stopping.start == nil ? .stopped : .connecting
         case .starting: .connecting
         case .connected: .connected
-        case .asking, .waiting, .reconnecting: .reconnecting
+        case .asking(let outage, _), .waiting(let outage), .reconnecting(let outage):
+            outage.start == nil ? .reconnecting : .connecting
+        }
+    }
+
+    /// The start that is under way.
+    var currentStart: Start? {
+        switch phase {
+        case .starting(let start): start
+        case .asking(let outage, _), .waiting(let outage), .reconnecting(let outage): outage.start
+        case .stopped, .connected, .stopping: nil
         }
     }
 
@@ -149,12 +176,14 @@ package struct HubStateMachine: Sendable {
 
     // MARK: Inputs of the app
 
-    package mutating func start(_ id: WaiterID, now: Duration) -> [Action] {
+    /// - Parameter retries: Whether there is a retry policy to ask after a failed attempt.
+    package mutating func start(_ id: WaiterID, retries: Bool = false, now: Duration) -> [Action] {
         collect { machine in
+            let start = Start(id: id, retries: retries, since: now)
             switch machine.phase {
-            case .stopped: machine.beginStart(id)
+            case .stopped: machine.beginStart(start, now: now)
             case .stopping(var stopping) where stopping.start == nil:
-                stopping.start = id
+                stopping.start = start
                 machine.phase = .stopping(stopping)
             case .stopping, .starting, .connected, .asking, .waiting, .reconnecting:
                 machine.add(.finishStart(id, .notStopped))
@@ -165,30 +194,28 @@ package struct HubStateMachine: Sendable {
     /// The task that waits for the start was cancelled.
     package mutating func cancelStart(_ id: WaiterID, now: Duration) -> [Action] {
         collect { machine in
-            switch machine.phase {
-            case .starting(id): machine.failStart(.cancelled)
-            case .stopping(var stopping) where stopping.start == id:
-                stopping.start = nil
-                machine.phase = .stopping(stopping)
-                machine.add(.finishStart(id, .cancelled))
-            case .stopped, .stopping, .starting, .connected, .asking, .waiting, .reconnecting: break
-            }
+            if machine.currentStart?.id == id { return machine.failStart(.cancelled) }
+            guard case .stopping(var stopping) = machine.phase, stopping.start?.id == id else { return }
+            stopping.start = nil
+            machine.phase = .stopping(stopping)
+            machine.add(.finishStart(id, .cancelled))
         }
     }
 
     package mutating func stop(_ id: WaiterID, now: Duration) -> [Action] {
         collect { machine in
+            if machine.currentStart != nil {
+                machine.failStart(.signalR(.connectionAborted))
+                return machine.add(.finishStop(id))
+            }
             switch machine.phase {
             case .stopped: machine.add(.finishStop(id))
-            case .starting:
-                machine.failStart(.signalR(.connectionAborted))
-                machine.add(.finishStop(id))
             case .connected:
                 machine.transmit(.close(error: nil, allowReconnect: false), now: now)
                 machine.beginStopping(nil, stops: [id], now: now)
-            case .asking, .waiting, .reconnecting: machine.end(nil, stops: [id])
+            case .starting, .asking, .waiting, .reconnecting: machine.end(nil, stops: [id])
             case .stopping(var stopping):
-                if let start = stopping.start { machine.add(.finishStart(start, .signalR(.connectionAborted))) }
+                if let start = stopping.start { machine.add(.finishStart(start.id, .signalR(.connectionAborted))) }
                 stopping.start = nil
                 stopping.stops.append(id)
                 machine.phase = .stopping(stopping)
@@ -210,7 +237,7 @@ package struct HubStateMachine: Sendable {
             case .acknowledgement: machine.acknowledge(now: now)
             case .resume: machine.reopen()
             case .resumeDeadline: machine.resumptionFailed(now: now)
-            case .closing: machine.closingEnded()
+            case .closing: machine.closingEnded(now: now)
             }
         }
     }

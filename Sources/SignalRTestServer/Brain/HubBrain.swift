@@ -52,7 +52,13 @@ final class HubBrain {
         let former = connection.link
         connection.link = link
         former?.drop()
-        guard connection.resumption != nil else { return }
+        guard connection.resumption != nil else {
+            let early = connection.early
+            connection.early = []
+            for bytes in early { write(bytes, to: connection) }
+            return
+        }
+        connection.hasMissedMessages = false
         connection.reader = HubFrameReader(limit: 64 << 20)
         if let coder = connection.coder { connection.reader.begin(coder.hubProtocol) }
         connection.resumption?.link = .synchronizing(since: .zero, tries: 0)
@@ -115,21 +121,25 @@ final class HubBrain {
 
     func write(_ bytes: [UInt8], to connection: ServerConnection) {
         if isSilent { return }
-        let isBinary = connection.coder?.hubProtocol.isBinary ?? false
-        guard let pieceSize else {
-            connection.link?.write(bytes, isBinary: isBinary)
+        guard let link = connection.link else {
+            // A client may send its handshake before its first poll.
+            if connection.resumption == nil { connection.early.append(bytes) }
             return
         }
+        let isBinary = connection.coder?.hubProtocol.isBinary ?? false
+        guard let pieceSize else { return link.write(bytes, isBinary: isBinary) }
         for start in stride(from: 0, to: bytes.count, by: max(pieceSize, 1)) {
             let piece = bytes[start..<min(start + max(pieceSize, 1), bytes.count)]
-            connection.link?.write(Array(piece), isBinary: isBinary)
+            link.write(Array(piece), isBinary: isBinary)
         }
     }
 
     // MARK: Receiving
 
     func received(_ bytes: [UInt8], from connection: ServerConnection) {
-        if isSilent || connection.isEnded { return }
+        // The count of messages would be wrong if one were missing: they come again over the next transport.
+        if isSilent, connection.resumption != nil { connection.hasMissedMessages = true }
+        if isSilent || connection.isEnded || connection.hasMissedMessages { return }
         connection.reader.append(bytes)
         do {
             while !connection.isEnded, let frame = try connection.reader.next() {

@@ -9,10 +9,14 @@ final class ServerConnection {
     let headers: [String: String]
     /// `nil` while there is no transport.
     var link: (any ServerLink)?
+    /// What there was to send before the first transport.
+    var early: [[UInt8]] = []
     var coder: HubCoder?
     var reader = HubFrameReader(limit: 64 << 20)
     var isHandshakeDone = false
     var isEnded = false
+    /// Whether the silent server has ignored messages of this transport.
+    var hasMissedMessages = false
     /// Set by a handshake of version 2.
     var resumption: Resumption?
     /// The methods that run, by the ids of their calls.

@@ -75,6 +75,7 @@ private final class InMemoryTransport: HubTransport {
     }
 
     private func report(_ event: HubTransportEvent) {
+        if case .closed = event { detach() }
         eventLoop.execute { [self] in
             let receive = receive.withLockedValue { receive in
                 defer { if case .closed = event { receive = nil } }
@@ -85,27 +86,33 @@ private final class InMemoryTransport: HubTransport {
     }
 
     func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?) {
-        let token = token.withLockedValue { $0 }
+        let (token, link) = ends
         server.enter { brain in
-            if let connection = token.flatMap({ brain.connections[$0] }) { brain.received(bytes, from: connection) }
+            guard link?.value.isOpen == true, let connection = token.flatMap({ brain.connections[$0] }) else { return }
+            brain.received(bytes, from: connection)
         }
         promise?.succeed()
     }
 
-    func close() { end(reports: true) }
+    func close() {
+        // A silent server does not close its side either.
+        server.enter { [self] brain in if !brain.isSilent { report(.closed(nil)) } }
+    }
 
-    func abort() { end(reports: false) }
+    func abort() {
+        receive.withLockedValue { $0 = nil }
+        detach()
+    }
 
-    private func end(reports: Bool) {
-        if !reports { receive.withLockedValue { $0 = nil } }
-        let (token, link) = (token.withLockedValue { $0 }, link.withLockedValue { $0 })
-        server.enter { [self] brain in
-            // A silent server does not close its side either.
-            if reports, brain.isSilent { return }
-            if let link, let connection = token.flatMap({ brain.connections[$0] }) {
-                brain.detach(link.value, from: connection)
-            }
-            report(.closed(nil))
+    private var ends: (token: String?, link: NIOLoopBound<InMemoryLink>?) {
+        (token.withLockedValue { $0 }, link.withLockedValue { $0 })
+    }
+
+    private func detach() {
+        let (token, link) = ends
+        server.enter { brain in
+            guard let link, let connection = token.flatMap({ brain.connections[$0] }) else { return }
+            brain.detach(link.value, from: connection)
         }
     }
 }
@@ -113,10 +120,17 @@ private final class InMemoryTransport: HubTransport {
 /// The server's end.
 private final class InMemoryLink: ServerLink {
     private let report: @Sendable (HubTransportEvent) -> Void
+    /// Whether what the client sends arrives.
+    private(set) var isOpen = true
 
     init(_ report: @escaping @Sendable (HubTransportEvent) -> Void) { self.report = report }
 
     func write(_ bytes: [UInt8], isBinary: Bool) { report(.bytes(bytes)) }
-    func close() { report(.closed(nil)) }
-    func drop() { report(.closed(.client(SignalRClientError(.transportClosed, "The link was dropped.")))) }
+    func close() { end(nil) }
+    func drop() { end(.client(SignalRClientError(.transportClosed, "The link was dropped."))) }
+
+    private func end(_ failure: HubFailure?) {
+        isOpen = false
+        report(.closed(failure))
+    }
 }

@@ -1,6 +1,8 @@
 import EventSourceTestServer
 import Foundation
+import RealtimeHTTP
 import ServerSentEvents
+import TestSupport
 import Testing
 
 @Suite("Event sources with the interface of IKEventSource", .timeLimit(.minutes(5)))
@@ -17,8 +19,12 @@ struct EventSourceTests {
         let source: EventSource
         private let calls: AsyncStream<Call>
 
-        init(_ url: String, headers: [String: String] = [:]) throws {
-            source = EventSource(url: try #require(URL(string: url)), headers: headers)
+        convenience init(_ url: String, headers: [String: String] = [:]) throws {
+            try self.init(EventSource(url: #require(URL(string: url)), headers: headers))
+        }
+
+        init(_ source: EventSource) {
+            self.source = source
             let (calls, continuation) = AsyncStream.makeStream(of: Call.self)
             self.calls = calls
             source.onOpen { [weak source] in
@@ -146,6 +152,48 @@ struct EventSourceTests {
             }
             #expect(opened == [.open(.open), .message(nil, "message", "x")])
             #expect(recorder.source.readyState == .open)
+        }
+    }
+
+    @Test("all connections are made by one connector")
+    func oneConnector() async throws {
+        let world = VirtualWorld()
+        let url = try #require(URL(string: "http://example.com/feed"))
+        let recorder = Recorder(EventSource(url: url, headers: [:], connector: world.connector))
+        for count in 1...3 {
+            recorder.source.connect()
+            let exchange = try #require(await world.nextRequest())
+            try await exchange.respond()
+            try await exchange.bring(.end)
+            #expect(await recorder.next() == .open(.open))
+            #expect(await recorder.next() == .complete(200, false, code: nil, .closed))
+            #expect(world.requestCount == count)
+        }
+    }
+
+    @Test("can be disconnected inside of each callback", arguments: ["open", "message", "named"])
+    func disconnectInCallback(_ callback: String) async throws {
+        try await EventSourceTestServer.withServer { server in
+            server.script([.open("data: x\n\nevent: named\ndata: y\n\ndata: z\n\n")])
+            let source = EventSource(url: try #require(URL(string: server.url)))
+            let (calls, continuation) = AsyncStream.makeStream(of: String.self)
+            let called: @Sendable (String) -> Void = { [weak source] name in
+                continuation.yield(name)
+                if name == callback { source?.disconnect() }
+            }
+            source.onOpen { called("open") }
+            source.onMessage { _, _, _ in called("message") }
+            source.addEventListener("named") { _, _, _ in called("named") }
+            source.onComplete { _, _, error in
+                continuation.yield("\(error?.code ?? 0)")
+                continuation.finish()
+            }
+            source.connect()
+            var names: [String] = []
+            for await name in calls { names.append(name) }
+            let all = ["open", "message", "named"]
+            #expect(names == all.prefix { $0 != callback } + [callback, "\(NSURLErrorCancelled)"])
+            await waitUntil { server.connectionCount == 0 }
         }
     }
 

@@ -125,8 +125,8 @@ struct EventStreamStateMachineTests {
         let position = Position(lastEventID: "7", reconnectionTime: 5_000, hasEvents: true)
         #expect(machine.drained(1, position, now: .seconds(3)) == [Self.ask(reason, minimumDelay: .seconds(5))])
         #expect(
-            machine.retryDecided(1, delay: .seconds(1)) == [
-                .publish(.waiting(attempt: 2, delay: .seconds(5), reason: reason)), .deliver(.lost(reason)),
+            machine.retryDecided(1, delay: .seconds(1), now: .seconds(3)) == [
+                .publishWait(until: .seconds(8), attempt: 2, reason: reason), .deliver(.lost(reason)),
                 .schedule(Self.timer(.retry, 3), after: .seconds(5)),
             ]
         )
@@ -149,7 +149,8 @@ struct EventStreamStateMachineTests {
     @Test("the wait is that of the policy if it is longer than the reconnection time")
     func longerWait() {
         var machine = Self.asking()
-        guard case .schedule(_, after: .seconds(20))? = machine.retryDecided(1, delay: .seconds(20)).last else {
+        guard case .schedule(_, after: .seconds(20))? = machine.retryDecided(1, delay: .seconds(20), now: .zero).last
+        else {
             Issue.record("no wait of 20 seconds")
             return
         }
@@ -161,7 +162,7 @@ struct EventStreamStateMachineTests {
     )
     func reconnectionTime(_ milliseconds: Int64, _ seconds: Int) {
         var machine = Self.asking(position: Position(reconnectionTime: milliseconds))
-        guard case .publish(.waiting(2, .seconds(seconds), _)) = machine.retryDecided(1, delay: .zero)[0] else {
+        guard case .publishWait(.seconds(seconds), 2, _) = machine.retryDecided(1, delay: .zero, now: .zero)[0] else {
             Issue.record("no wait of \(seconds) seconds")
             return
         }
@@ -171,7 +172,9 @@ struct EventStreamStateMachineTests {
     func policyStops() {
         var machine = Self.asking(error: Self.lost)
         #expect(
-            machine.retryDecided(1, delay: nil) == [.publish(.closed(Self.lost)), .finish(.failure(Self.lost))]
+            machine.retryDecided(1, delay: nil, now: .zero) == [
+                .publish(.closed(Self.lost)), .finish(.failure(Self.lost)),
+            ]
         )
     }
 
@@ -179,7 +182,7 @@ struct EventStreamStateMachineTests {
     func reset() {
         for (held, hasEvents, count) in [(9, false, 1), (10, false, 0), (1, true, 0)] {
             var machine = Self.asking()
-            _ = machine.retryDecided(1, delay: .zero)
+            _ = machine.retryDecided(1, delay: .zero, now: .zero)
             _ = machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(4))
             _ = machine.requested(2, .success(Self.request()), now: .seconds(4))
             _ = machine.received(2, Self.okay, retryAfter: .zero, now: .seconds(5))
@@ -393,7 +396,7 @@ struct EventStreamStateMachineTests {
         _ = machine.start()
         #expect(machine.requested(1, .failure(error), now: .zero).last == .finish(.failure(error)))
         machine = Self.asking()
-        _ = machine.retryDecided(1, delay: .zero)
+        _ = machine.retryDecided(1, delay: .zero, now: .zero)
         _ = machine.timerFired(Self.timer(.retry, 3), isBehind: false, now: .seconds(4))
         #expect(
             machine.requested(2, .failure(error), now: .seconds(5)).last
@@ -470,7 +473,7 @@ struct EventStreamStateMachineTests {
         var draining = open()
         _ = draining.ended(1, nil, now: .zero)
         var waiting = asking()
-        _ = waiting.retryDecided(1, delay: .zero)
+        _ = waiting.retryDecided(1, delay: .zero, now: .zero)
         let attempt: [Machine.Action] = [.cancel(timer(.response, 1)), .abort(1)]
         return [
             ("idle", machine(), []), ("preparing", preparing, attempt), ("connecting", connecting(), attempt),
@@ -493,7 +496,7 @@ struct EventStreamStateMachineTests {
                 { $0.received(1, Self.okay, retryAfter: .zero, now: .zero) },
                 { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
                 { $0.drained(1, Position(), now: .zero) }, { $0.failed(Self.lost) },
-                { $0.retryDecided(1, delay: .zero) },
+                { $0.retryDecided(1, delay: .zero, now: .zero) },
             ]
             for input in inputs { #expect(input(&machine) == [], "\(name)") }
             for kind in [Machine.TimerID.Kind.response, .idle, .retry] {
@@ -543,7 +546,7 @@ struct EventStreamStateMachineTests {
             { $0.received(1, Self.okay, retryAfter: .zero, now: .zero) },
             { $0.received(1, refusal: [1], now: .zero) }, { $0.ended(1, Self.lost, now: .zero) },
             { $0.drained(1, Position(), now: .zero) },
-            { $0.retryDecided(1, delay: .zero) },
+            { $0.retryDecided(1, delay: .zero, now: .zero) },
             { $0.timerFired(Self.timer(.response, 1), isBehind: false, now: .zero) },
         ]
         for input in inputs { #expect(input(&machine) == []) }

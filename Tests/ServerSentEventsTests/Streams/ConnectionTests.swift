@@ -1,4 +1,6 @@
 import EventSourceTestServer
+import NIOConcurrencyHelpers
+import RealtimePrimitives
 import ServerSentEvents
 import TestSupport
 import Testing
@@ -57,6 +59,82 @@ struct ConnectionTests {
             #expect(count == 2)
             for await state in stream.states where state == .closed(nil) { break }
             await waitUntil { server.connectionCount == 0 }
+        }
+    }
+
+    @Test("close ends the stream while the host is being resolved")
+    func closeWhileResolving() async throws {
+        for _ in 1...20 {
+            // The name has no address. Where that is known at once, the client tries again.
+            let recording = Recording(EventStream("http://no-such-host.invalid", options: .quick))
+            for await state in recording.stream.states { if case .connecting = state { break } }
+            recording.stream.close()
+            #expect(await recording.end() == nil)
+            #expect(recording.stream.state == .closed(nil))
+        }
+    }
+
+    @Test("close ends the stream inside of the closures that the app gives")
+    func closeInClosures() async throws {
+        struct ClosingPolicy: RetryPolicy {
+            let close: @Sendable () -> Void
+
+            func delay(for context: RetryContext) -> Duration? {
+                close()
+                return .zero
+            }
+        }
+        try await EventSourceTestServer.withServer { server in
+            server.script([.text("data: 1\n\ndata: 2\n\n")])
+            let url = server.url
+            let stream = NIOLockedValueBox<EventStream?>(nil)
+            let close: @Sendable () -> Void = { stream.withLockedValue { $0 }?.close() }
+            func follow(_ new: EventStream) async throws -> [String] {
+                stream.withLockedValue { $0 = new }
+                var data: [String] = []
+                for try await event in new.events { data.append(event.data) }
+                #expect(new.state == .closed(nil))
+                return data
+            }
+            let closingRequest = EventStream { _ in
+                close()
+                return EventStreamRequest(url)
+            }
+            #expect(try await follow(closingRequest) == [])
+            #expect(server.requests.count == 0)
+            var options = EventStreamOptions.quick
+            options.retryPolicy = ClosingPolicy(close: close)
+            #expect(try await follow(EventStream(url, options: options)) == ["1", "2"])
+            #expect(server.requests.count == 1)
+            let decoded = EventStream(url, options: .quick)
+            stream.withLockedValue { $0 = decoded }
+            var numbers: [Int] = []
+            let values = decoded.events { event -> Int? in
+                close()
+                return try event.decode(Int.self)
+            }
+            for try await number in values { numbers.append(number) }
+            #expect(numbers == [1])
+        }
+    }
+
+    @Test("a connection of which the server has closed its half is lost, and the client closes the other half")
+    func halfClosed() async throws {
+        try await EventSourceTestServer.withServer { server in
+            let (ended, end) = AsyncStream.makeStream(of: Int.self)
+            server.respond { exchange in
+                try await exchange.start()
+                try await exchange.send("id: \(exchange.number)\ndata: x\n\nid: 9\ndata: cut off")
+                if exchange.number == 1 { try await exchange.endSending() }
+                await exchange.disconnected()
+                end.yield(exchange.number)
+            }
+            let recording = Recording(EventStream(server.url, options: .quick))
+            #expect(await recording.nextEvent()?.id == "1")
+            #expect(await recording.nextError()?.code == .connectionLost)
+            #expect(await recording.nextEvent()?.id == "2")
+            #expect(await ended.first { _ in true } == 1)
+            #expect(server.requests.last?.header("Last-Event-ID") == "1")
         }
     }
 

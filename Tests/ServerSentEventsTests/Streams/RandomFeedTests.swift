@@ -24,7 +24,7 @@ struct RandomFeedTests {
         let states = recording.stream.states
         let clock = Task {
             for await state in states {
-                if case .waiting(_, let delay, _) = state { await world.advance(by: delay) }
+                if let delay = state.remaining(at: world.now) { await world.advance(by: delay) }
             }
         }
         var exchanges = 0

@@ -275,6 +275,29 @@ struct ReconnectingTests {
         #expect(try await events.next()?.data.first == "y")
     }
 
+    @Test("the state says when the next attempt begins")
+    func instant() async throws {
+        let world = VirtualWorld()
+        let options = EventStreamOptions(reconnectionTime: .seconds(5), retryPolicy: .delays([.seconds(1)]))
+        let recording = Recording(world.stream(options: options))
+        let exchange = try #require(await world.nextRequest())
+        #expect(recording.stream.state.remaining(at: world.now) == nil)
+        try await exchange.respond()
+        try await exchange.bring(.end)
+        #expect(await recording.nextError() != nil)
+        let lost = world.now
+        guard case .waiting(let until, 2, _) = recording.stream.state else {
+            Issue.record("\(recording.stream.state)")
+            return
+        }
+        #expect(until == lost + .seconds(5))
+        await world.advance(by: .seconds(2))
+        #expect(recording.stream.state.remaining(at: world.now) == .seconds(3))
+        #expect(recording.stream.state.remaining(at: world.now + .seconds(4)) == .zero)
+        await world.advance(by: .seconds(3))
+        #expect(await world.nextRequest() != nil)
+    }
+
     @Test("statistics count what has happened")
     func statistics() async throws {
         let world = VirtualWorld()

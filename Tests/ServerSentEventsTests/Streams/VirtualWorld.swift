@@ -8,6 +8,7 @@ import ServerSentEvents
 final class VirtualWorld: Sendable {
     let eventLoop = NIOAsyncTestingEventLoop()
     private let network = VirtualNetwork()
+    private let origin = ContinuousClock.now
 
     func stream(
         _ request: EventStreamRequest = EventStreamRequest("http://example.com/feed"),
@@ -17,10 +18,10 @@ final class VirtualWorld: Sendable {
     }
 
     var connector: EventStreamConnector {
-        EventStreamConnector(network, eventLoopGroup: eventLoop) { [eventLoop] in
-            .nanoseconds(Int64(eventLoop.now.uptimeNanoseconds))
-        }
+        EventStreamConnector(network, eventLoopGroup: eventLoop) { [self] in now }
     }
+
+    var now: ContinuousClock.Instant { origin + .nanoseconds(Int64(eventLoop.now.uptimeNanoseconds)) }
 
     /// The next request that the client sends.
     func nextRequest() async -> VirtualExchange? { await network.exchanges.first { _ in true } }

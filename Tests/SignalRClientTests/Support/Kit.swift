@@ -49,17 +49,39 @@ func withServer(
 }
 
 /// Runs a hub and a connection to it.
+///
+/// - Parameter mayEnd: Whether the connection may end during the body. If it ends and may not, the test fails at once, and does
+///   not wait for what cannot come.
 func withConnection(
     _ route: Route = Route.all[0],
     _ configure: (HubConnectionBuilder) -> HubConnectionBuilder = { $0 },
-    _ body: (HubConnection, SignalRTestServer) async throws -> Void
+    mayEnd: Bool = false,
+    _ body: @escaping @Sendable (HubConnection, SignalRTestServer) async throws -> Void
 ) async throws {
     try await withServer(inMemory: route.isInMemory) { server in
         let connection = configure(route.builder(server)).build()
         try await connection.start()
-        try await body(connection, server)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try await body(connection, server) }
+            if !mayEnd {
+                let states = connection.states
+                group.addTask {
+                    for await status in states {
+                        if case .stopped(let error) = status { throw UnexpectedEnd(error: error) }
+                    }
+                }
+            }
+            // The body cannot throw because of its cancellation before the end is reported.
+            try await group.next()
+            group.cancelAll()
+        }
         await connection.stop()
     }
+}
+
+/// The connection of a test has ended, and the test did not mean it.
+struct UnexpectedEnd: Error {
+    var error: (any Error)?
 }
 
 /// Values that arrive one by one, for tests that wait for them.

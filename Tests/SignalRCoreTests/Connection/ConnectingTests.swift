@@ -8,7 +8,7 @@ import Testing
         var world = World()
         let start = world.start()
         let attempt = try #require(world.attempts.last)
-        #expect(world.take() == [.publish(.connecting), .open(attempt)])
+        #expect(world.take() == [.publish(.connecting(attempt: 1, at: .zero, reason: nil)), .open(attempt)])
         #expect(world.machine.state == .connecting)
         world.open()
         #expect(world.take() == [.write(attempt, text(#"{"protocol":"json","version":1}"#), receipt: nil)])
@@ -110,6 +110,96 @@ import Testing
         world.connect()
         world.input { $0.cancelStart(start, now: $1) }
         #expect(world.machine.state == .connected)
+    }
+
+    // MARK: Retrying a start
+
+    @Test func aRetriedStartAsksThePolicyAfterEachFailure() throws {
+        var world = World()
+        world.advance(by: .seconds(1))
+        let start = world.start(retries: true)
+        world.advance(by: .seconds(1))
+        _ = world.take()
+        world.fail()
+        var question = try #require(world.questions.last)
+        #expect(
+            world.take().last
+                == .askRetryPolicy(question, retryCount: 0, elapsed: .seconds(1), reason: .test, start: start)
+        )
+        #expect(world.machine.state == .connecting)
+        world.decide(.seconds(2))
+        #expect(world.take() == [.publish(.connecting(attempt: 2, at: .seconds(4), reason: .test))])
+        world.advance(by: .seconds(2))
+        #expect(world.take() == [.open(try #require(world.attempts.last))])
+        world.open()
+        world.receive(bytes: Handshake.response(error: "no"))
+        question = try #require(world.questions.last)
+        let refusal = HubFailure.signalR(.handshakeError("no"))
+        #expect(
+            world.take().last
+                == .askRetryPolicy(question, retryCount: 1, elapsed: .seconds(3), reason: refusal, start: start)
+        )
+        world.decide(.zero)
+        #expect(world.take() == [.publish(.connecting(attempt: 3, at: .seconds(4), reason: refusal))])
+        world.advance(by: .zero)
+        world.open()
+        world.receiveHandshake()
+        // It is no reconnect.
+        #expect(world.take().suffix(2) == [.publish(.connected(.webSocket)), .finishStart(start, nil)])
+        world.finishAll()
+        #expect(world.violations == [])
+    }
+
+    @Test func aPolicyThatSaysNoFailsTheStartWithTheLastError() {
+        var world = World()
+        let start = world.start(retries: true)
+        world.fail()
+        _ = world.take()
+        world.decide(nil)
+        #expect(world.take() == [.publish(.stopped(.test)), .finishStart(start, .test)])
+    }
+
+    @Test func aURLThatCannotBeUsedIsNotTriedAgain() {
+        var world = World()
+        let start = world.start(retries: true)
+        world.fail(.signalR(.invalidUrl("x")))
+        #expect(world.take().last == .finishStart(start, .signalR(.invalidUrl("x"))))
+        #expect(world.questions == [])
+    }
+
+    @Test func stopAndCancellationEndARetriedStart() {
+        for step in 0..<4 {
+            for isCancelled in [false, true] {
+                var world = World(reconnects: true)
+                let start = world.start(retries: true)
+                if step > 0 { world.fail() }
+                if step > 1 { world.decide(.seconds(2)) }
+                if step > 2 { world.advance(by: .seconds(2)) }
+                _ = world.take()
+                let failure: HubFailure = isCancelled ? .cancelled : .signalR(.connectionAborted)
+                if isCancelled { world.input { $0.cancelStart(start, now: $1) } } else { world.stop() }
+                let actions = world.take()
+                #expect(actions.contains(.finishStart(start, failure)))
+                #expect(!actions.contains { if case .announceClosed = $0 { true } else { false } })
+                #expect(world.machine.state == .stopped && world.nextTimer == nil)
+                world.finishAll()
+                #expect(world.violations == [])
+            }
+        }
+    }
+
+    @Test func aLossAfterARetriedStartIsForTheOtherPolicy() throws {
+        var world = World(reconnects: true)
+        world.start(retries: true)
+        world.fail()
+        world.decide(.zero)
+        world.advance(by: .zero)
+        world.open()
+        world.receiveHandshake()
+        _ = world.take()
+        world.close()
+        let question = try #require(world.questions.last)
+        #expect(world.take() == [.askRetryPolicy(question, retryCount: 0, elapsed: .zero, reason: .test)])
     }
 
     // MARK: Stopping

@@ -41,7 +41,7 @@ import Testing
         world.close()
         _ = attempts(&world)
         let questions = world.take().compactMap { action -> (Int, Duration, HubFailure?)? in
-            guard case .askRetryPolicy(_, let count, let elapsed, let reason) = action else { return nil }
+            guard case .askRetryPolicy(_, let count, let elapsed, let reason, nil) = action else { return nil }
             return (count, elapsed, reason)
         }
         #expect(questions.map(\.0) == [0, 1, 2, 3, 4])
@@ -144,7 +144,7 @@ import Testing
         let actions = world.take()
         guard case .deliver(let call, _) = try #require(actions.first) else { throw HubFailure.test }
         #expect(call.target == "good")
-        guard case .askRetryPolicy(_, 0, .zero, .client(let error)) = try #require(actions.last) else {
+        guard case .askRetryPolicy(_, 0, .zero, .client(let error), nil) = try #require(actions.last) else {
             throw HubFailure.test
         }
         #expect(error.code == .protocolViolation)

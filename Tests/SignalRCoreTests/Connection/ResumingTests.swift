@@ -139,7 +139,7 @@ import Testing
         #expect(times == [.zero, .seconds(1), .seconds(3), .seconds(6)])
         #expect(world.calls == [])
         #expect(world.machine.state == .reconnecting)
-        guard case .askRetryPolicy(_, 0, .zero, _) = world.take().last else {
+        guard case .askRetryPolicy(_, 0, .zero, _, nil) = world.take().last else {
             return #expect(Bool(false), "The ordinary reconnect has not begun after \(call).")
         }
     }

@@ -6,6 +6,7 @@ import Testing
 @Suite struct StateMatrixTests {
     enum Situation: CaseIterable, Sendable {
         case stopped, opening, handshaking, connected, longPolling, asking, waiting, reconnecting, reconnectHandshaking
+        case startAsking, startWaiting, startRetrying, startRetryHandshaking
         case closing, closingBeforeStart, resuming, reopening, synchronizing, serverClosing
 
         func build(reconnects: Bool) -> World {
@@ -24,6 +25,12 @@ import Testing
                 if self != .asking { world.decide(.seconds(2)) }
                 if self == .reconnecting || self == .reconnectHandshaking { world.advance(by: .seconds(2)) }
                 if self == .reconnectHandshaking { world.open() }
+            case .startAsking, .startWaiting, .startRetrying, .startRetryHandshaking:
+                world.start(retries: true)
+                world.fail()
+                if self != .startAsking { world.decide(.seconds(2)) }
+                if self == .startRetrying || self == .startRetryHandshaking { world.advance(by: .seconds(2)) }
+                if self == .startRetryHandshaking { world.open() }
             case .closing, .closingBeforeStart:
                 world.connect()
                 world.stop()
@@ -47,7 +54,7 @@ import Testing
     typealias Input = @Sendable (inout World) -> Void
 
     static let inputs: [(name: String, apply: Input)] = [
-        ("start", { $0.start() }), ("stop", { $0.stop() }),
+        ("start", { $0.start() }), ("start, retried", { $0.start(retries: true) }), ("stop", { $0.stop() }),
         (
             "start and cancel",
             { world in
@@ -106,7 +113,7 @@ import Testing
         for step in 0..<1000 {
             // Without these, few walks would get beyond a start.
             switch Int.random(in: 0..<10, using: &generator) {
-            case 0 where world.machine.state == .stopped: world.start()
+            case 0 where world.machine.state == .stopped: world.start(retries: generator.oneIn(2))
             case 1 where world.machine.state == .connecting, 2 where world.machine.state == .reconnecting:
                 world.decide(.zero)
                 world.advance(by: .zero)

@@ -56,9 +56,9 @@ struct World {
         return id
     }
 
-    @discardableResult mutating func start() -> WaiterID {
+    @discardableResult mutating func start(retries: Bool = false) -> WaiterID {
         let id = waiter()
-        input { $0.start(id, now: $1) }
+        input { $0.start(id, retries: retries, now: $1) }
         return id
     }
 
@@ -184,7 +184,7 @@ struct World {
         case .write(let id, _, let receipt):
             if !live.contains(id) { violations.append("writes to a transport that is not there") }
             if let receipt { finish(receipt) }
-        case .askRetryPolicy(let id, _, _, _): questions.append(id)
+        case .askRetryPolicy(let id, _, _, _, _): questions.append(id)
         case .finishStart(let id, _), .finishStop(let id), .finishSend(let id, _): finish(id)
         case .finishCall(let id, _):
             if calls.remove(id) == nil { violations.append("ends the call \(id) twice") }

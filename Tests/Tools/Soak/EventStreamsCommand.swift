@@ -28,7 +28,7 @@ struct EventStreamsCommand: AsyncParsableCommand {
             try await exchange.send("data: x\n\n")
             await exchange.disconnected()
         }
-        var usages: [(step: Double, value: ProcessUsage)] = []
+        var leftovers = Leftovers()
         for round in 1...rounds {
             hangGuard.begin("stream \(round)")
             for try await _ in EventStream(server.url).events { break }
@@ -36,18 +36,10 @@ struct EventStreamsCommand: AsyncParsableCommand {
             await waitUntil { server.connectionCount == 0 }
             // The server's log of requests is no leak of the client's.
             server.forgetRequests()
-            usages.append((Double(round), .now()))
+            leftovers.measure(after: round)
         }
-        // The first half warms up.
-        let settled = usages.suffix(usages.count / 2)
-        func perRound(_ value: (ProcessUsage) -> Double) -> Double {
-            Slope(settled.map { ($0.step, value($0.value)) }).perStep
-        }
-        let (heap, descriptors) = (perRound(\.heap), perRound(\.descriptors))
         hangGuard.begin("the server's end")
         await server.stop()
-        print("\(rounds) streams; per stream: \(heap.rounded()) bytes of heap, \(descriptors) descriptors")
-        guard heap < 64, descriptors < 0.01 else { throw ExitMessage("something is left behind") }
-        print("nothing is left")
+        try leftovers.report("\(rounds) streams", heapLimit: 64)
     }
 }

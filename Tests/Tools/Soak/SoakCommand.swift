@@ -6,7 +6,9 @@ struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "soak",
         abstract: "Loses connections again and again, or receives more than listeners take, and measures what is left.",
-        subcommands: [ReconnectsCommand.self, HerdCommand.self, BurstCommand.self, EventStreamsCommand.self]
+        subcommands: [
+            ReconnectsCommand.self, HerdCommand.self, BurstCommand.self, EventStreamsCommand.self, SignalRCommand.self,
+        ]
     )
 }
 

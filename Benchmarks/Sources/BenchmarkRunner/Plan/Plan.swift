@@ -31,7 +31,7 @@ struct Plan: Sendable {
     var suites: [Suite] {
         let all: [[Suite]] = [
             eventSuites, fanOutSuites, encryptionSuites, subscriptionSuites, memorySuites, latencySuites,
-            eventStreamSuites,
+            eventStreamSuites, hubSuites,
         ]
         return all.flatMap(\.self)
     }

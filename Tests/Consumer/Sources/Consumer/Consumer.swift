@@ -1,13 +1,15 @@
 import EventSourceTestServer
+import Foundation
 import MainActorApp
 import PusherTestServer
 import ServerSentEvents
+import SignalRTestServer
 import Swift5App
 import Swift6App
 import WebSocketClient
 
-/// Runs an app of each kind against the embedded server, until each has received the event that the server publishes; and a
-/// WebSocket and an event stream alone.
+/// Runs an app of each kind against the embedded servers, until each has received the event that the server publishes, has
+/// talked to a hub, and has followed a feed; and a WebSocket and an event stream alone.
 @main
 struct Consumer {
     static func main() async throws {
@@ -34,7 +36,34 @@ struct Consumer {
             for try await event in EventStream(server.url).events.prefix(1) {
                 print("The stream received \(event.data)")
             }
+            try await chat(feed: server)
         }
+    }
+
+    private static func chat(feed: EventSourceTestServer) async throws {
+        feed.script([.text("data: {\"amount\": 40}\n\ndata: {\"amount\": 2}\n\n")], at: "/prices")
+        let prices = feed.url + "/prices"
+        let hub = try await SignalRTestServer.start()
+        hub.on("Greet") { (_, name: String) in "Hello, \(name)!" }
+        hub.on("Announce") { (call) in try call.send("Announce", "news") }
+
+        print("Swift 5 mode received", try await inSwift5Mode(hub: hub.url, feed: prices))
+        let swift6 = Swift6Chat(hub: hub.url, feed: prices)
+        print("Swift 6 mode received \(try await swift6.sayHello()) and \(try await swift6.total())")
+        let screen = await ChatScreen(hub: hub.url, feed: prices)
+        print("The main actor received \(try await screen.sayHello()) and \(try await screen.lines())")
+        await hub.shutdown()
+    }
+
+    @MainActor
+    private static func inSwift5Mode(hub: String, feed: String) async throws -> [String] {
+        guard let url = URL(string: feed) else { return [] }
+        let chat = Swift5Chat(hub: hub, feed: url)
+        let answer = try await chat.sayHello()
+        let lines = await withCheckedContinuation { continuation in
+            chat.follow { continuation.resume(returning: $0) }
+        }
+        return withExtendedLifetime(chat) { [answer] + lines }
     }
 
     @MainActor

@@ -1,0 +1,156 @@
+import NIOCore
+import NIOPosix
+import SignalRClient
+import Synchronization
+import WebSocketClient
+import Workload
+
+/// What SignalR costs: calls of a handler as fast as they can be taken, and calls of the hub that are answered at once. The
+/// reference is the same WebSocket with nothing done about the frames but to count them.
+struct HubMessages {
+    let arguments: Arguments
+
+    private var load: HubLoad {
+        HubLoad(
+            isMessagePack: arguments.number("messagepack") == 1,
+            size: arguments.number("size", default: 100),
+            events: arguments.number("events", default: 100_000)
+        )
+    }
+
+    private func url(_ scheme: String, _ load: HubLoad) -> String {
+        "\(scheme)://\(arguments.target.host):\(arguments.target.port)\(load.path)"
+    }
+
+    // MARK: Calls of the client
+
+    func received() async throws -> [String: Double] {
+        switch arguments.implementation {
+        case "handler": try await handler()
+        case "frame-counter": try await frameCounter()
+        case let other: throw SubjectError("calls cannot be taken via \(other)")
+        }
+    }
+
+    private func handler() async throws -> [String: Double] {
+        let load = load
+        let connection = connection(load)
+        let meter = Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) {
+            [weak connection] _ in
+            Task { [connection] in try await connection?.send(method: HubLoad.goAheadMethod) }
+        }
+        await connection.on(HubLoad.method) { (text: String) in meter.event(text.utf8.count) }
+        try await connection.start()
+        let result = await meter.finished()
+        await connection.stop()
+        return result
+    }
+
+    private func frameCounter() async throws -> [String: Double] {
+        let load = load
+        let frames = FrameConnection()
+        let meter = Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) { _ in
+            frames.send(#"{"type":1,"target":"\#(HubLoad.goAheadMethod)","arguments":[]}"#)
+        }
+        try frames.open(url("ws", load)) { meter.event($0) }
+        let result = await meter.finished()
+        frames.close()
+        return result
+    }
+
+    private func connection(_ load: HubLoad) -> HubConnection {
+        var options = HttpConnectionOptions()
+        options.skipNegotiation = true
+        options.transport = .webSockets
+        return HubConnectionBuilder().withUrl(url: url("http", load), options: options)
+            .withHubProtocol(hubProtocol: load.isMessagePack ? .messagePack : .json).build()
+    }
+
+    // MARK: Calls of the hub
+
+    func invoked() async throws -> [String: Double] {
+        let calls = arguments.number("events", default: 10_000)
+        let callers = arguments.number("callers", default: 1)
+        let load = HubLoad(isMessagePack: false, size: 0, events: 0)
+        switch arguments.implementation {
+        case "invoke":
+            let connection = connection(load)
+            try await connection.start()
+            try await invoke(connection, calls: calls / 10, callers)
+            let start = ProcessUsage.now
+            try await invoke(connection, calls: calls, callers)
+            let usage = ProcessUsage.now - start
+            await connection.stop()
+            return ["cpu": usage.cpu / Double(calls), "wall": usage.wall / Double(calls)]
+        case "frame-counter":
+            let frames = FrameConnection()
+            let meter = Meter(total: calls, warmUp: calls / 10)
+            let call = #"{"type":1,"target":"Add","arguments":[1],"invocationId":"1"}"#
+            try frames.open(url("ws", load)) {
+                for _ in 0..<callers { frames.send(call) }
+            } receive: { size in
+                meter.event(size)
+                frames.send(call)
+            }
+            let result = await meter.finished()
+            frames.close()
+            return result
+        case let other: throw SubjectError("the hub cannot be called via \(other)")
+        }
+    }
+
+    private func invoke(_ connection: HubConnection, calls: Int, _ callers: Int) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for _ in 0..<callers {
+                group.addTask {
+                    for _ in 0..<(calls / callers) { use(try await connection.invoke("Add", 1, returning: Int.self)) }
+                }
+            }
+            try await group.waitForAll()
+        }
+    }
+}
+
+/// The transport of the hub's connection, without the hub.
+private final class FrameConnection: Sendable {
+    private let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+    private let connection = Mutex<WebSocketConnection?>(nil)
+
+    /// - Parameters:
+    ///   - shaken: Called on the event loop, when the handshake was answered.
+    ///   - receive: Gets the size of each frame after that, on the event loop.
+    func open(
+        _ url: String,
+        shaken: @escaping @Sendable () -> Void = {},
+        receive: @escaping @Sendable (Int) -> Void
+    ) throws {
+        let request = try WebSocketRequest(url: url)
+        // The answer to the handshake is as small as no other frame.
+        let frame: @Sendable (Int) -> Void = { size in if size > 3 { receive(size) } else { shaken() } }
+        let opened = WebSocketConnector().connect(to: request, on: eventLoop) { [self] event in
+            switch event {
+            case .opened: send(HubLoad.handshake)
+            case .text(let bytes): frame(bytes.withUnsafeBufferPointer { $0.count })
+            case .binary(let bytes): frame(bytes.readableBytes)
+            case .pong, .activity, .readComplete, .closed: break
+            }
+        }
+        connection.withLock { $0 = opened }
+    }
+
+    func send(_ text: String) {
+        onLoop { connection in
+            connection.send(text, promise: nil)
+            connection.flush()
+        }
+    }
+
+    func close() { onLoop { $0.close(code: .normalClosure, reason: "") } }
+
+    private func onLoop(_ body: @escaping @Sendable (WebSocketConnection) -> Void) {
+        guard eventLoop.inEventLoop, let connection = connection.withLock({ $0 }) else {
+            return eventLoop.execute { [self] in if let connection = connection.withLock({ $0 }) { body(connection) } }
+        }
+        body(connection)
+    }
+}

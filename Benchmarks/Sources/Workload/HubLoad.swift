@@ -1,0 +1,53 @@
+/// Calls of a SignalR hub that are asked of the generator. They stand in the path of the upgrade request.
+public struct HubLoad: Hashable, Sendable {
+    /// The path's beginning.
+    public static let prefix = "/hub/"
+    /// The client's method, with one text as its argument.
+    public static let method = "OrderChanged"
+    /// The hub's method that lets more calls come.
+    public static let goAheadMethod = "Go"
+    /// The request of the JSON protocol that the reference sends to begin with.
+    public static let handshake = "{\"protocol\":\"json\",\"version\":1}\u{1E}"
+
+    /// Whether the messages are MessagePack, and not JSON.
+    public var isMessagePack: Bool
+    /// How many bytes the argument has.
+    public var size: Int
+    /// How many calls come.
+    public var events: Int
+
+    /// So many calls with an argument of a size. With none, the hub answers the client's calls only.
+    public init(isMessagePack: Bool, size: Int, events: Int) {
+        self.isMessagePack = isMessagePack
+        self.size = size
+        self.events = events
+    }
+
+    /// Reads a path; nil where it is of nothing like that.
+    public init?(path: String) {
+        guard path.hasPrefix(Self.prefix) else { return nil }
+        let parts = path.dropFirst(Self.prefix.count).prefix { $0 != "?" }.split(separator: "/")
+        let numbers = parts.compactMap { Int($0) }
+        guard parts.count == 3, numbers.count == 3, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
+        self.init(isMessagePack: numbers[0] == 1, size: numbers[1], events: numbers[2])
+    }
+
+    /// The load as a path.
+    public var path: String { "\(Self.prefix)\(isMessagePack ? 1 : 0)/\(size)/\(events)" }
+
+    /// How many calls may be on their way: as many at first, and half as many each time that the client wants more. Less
+    /// than the client keeps for a handler that is slow.
+    public var window: Int { min(32_768, max(64, 16 * 1_024 * 1_024 / max(size, 1) & ~1)) }
+
+    /// A call as it is sent.
+    public var message: [UInt8] {
+        let argument = String(repeating: "x", count: size)
+        guard isMessagePack else {
+            return Array(#"{"type":1,"target":"\#(Self.method)","arguments":["\#(argument)"]}"#.utf8) + [0x1E]
+        }
+        let method = [0xA0 | UInt8(Self.method.utf8.count)] + Self.method.utf8
+        let text = [0xDA, UInt8(size >> 8 & 0xFF), UInt8(size & 0xFF)] + argument.utf8
+        let body = [0x96, 0x01, 0x80, 0xC0] + method + [0x91] + text + [0x90]
+        return [UInt8(body.count & 0x7F) | 0x80, UInt8(body.count >> 7)] + body
+    }
+}

@@ -1,0 +1,40 @@
+import Foundation
+import ServerSentEvents
+import SignalRClient
+
+/// A screen with a chat and a feed, whose declarations belong to the main actor by default.
+package final class ChatScreen {
+    private let connection: HubConnection
+    private let feed: String
+    private var texts: [String] = []
+
+    package init(hub: String, feed: String) {
+        connection = HubConnectionBuilder().withUrl(url: hub).build()
+        self.feed = feed
+    }
+
+    /// Says hello, and returns what the hub answers and sends.
+    package func sayHello() async throws -> [String] {
+        await connection.on("Announce") { [weak self] (text: String) in await self?.show(text) }
+        let announcements = connection.messages(of: "Announce", as: String.self)
+        try await connection.start()
+        show(try await connection.invoke(method: "Greet", arguments: "the main actor"))
+        try await connection.send(method: "Announce")
+        for await text in announcements {
+            show("again: \(text)")
+            break
+        }
+        await connection.stop()
+        return texts.sorted()
+    }
+
+    /// The lines of the feed.
+    package func lines() async throws -> [String] {
+        var lines: [String] = []
+        let stream = EventStream(feed, options: EventStreamOptions(reconnection: .never))
+        for try await event in stream.events { lines.append(event.data) }
+        return lines
+    }
+
+    private func show(_ text: String) { texts.append(text) }
+}

@@ -1,0 +1,22 @@
+/// What the process holds more and more of, while something is begun and ended again and again.
+struct Leftovers {
+    private var samples: [(step: Double, value: ProcessUsage)] = []
+
+    /// Takes a sample after so many rounds.
+    mutating func measure(after rounds: Int) { samples.append((Double(rounds), .now())) }
+
+    /// Prints what each round has added, and throws if that is more than noise.
+    ///
+    /// - Parameter heapLimit: What the heap may grow by with each round, in bytes.
+    func report(_ rounds: String, heapLimit: Double) throws {
+        // The first half warms up.
+        let settled = samples.suffix(samples.count / 2)
+        func perRound(_ value: (ProcessUsage) -> Double) -> Double {
+            Slope(settled.map { ($0.step, value($0.value)) }).perStep
+        }
+        let (heap, descriptors) = (perRound(\.heap), perRound(\.descriptors))
+        print("\(rounds); for each: \(heap.rounded()) bytes of heap, \(descriptors) descriptors")
+        guard heap < heapLimit, descriptors < 0.01 else { throw ExitMessage("something is left behind") }
+        print("nothing is left")
+    }
+}
