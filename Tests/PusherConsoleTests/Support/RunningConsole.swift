@@ -91,11 +91,11 @@ struct RunningConsole: Sendable {
     }
 
     /// A client of the server, which is not connected yet.
-    func client() -> Pusher {
+    func client(user: String = "ada") -> Pusher {
         Pusher(
             key: "app-key",
             options: PusherClientOptions(
-                authMethod: .endpoint("\(server.httpURL)/pusher/auth"),
+                authMethod: .endpoint("\(server.httpURL)/pusher/auth", parameters: ["user_id": user]),
                 host: .host("127.0.0.1"),
                 port: server.port,
                 useTLS: false,

@@ -53,11 +53,11 @@ extension ConsolePage {
             <div class="columns" aria-hidden="true">
               <span>time</span><span>who</span><span>did</span><span>what</span>
             </div>
-            <div id="log" role="listbox" tabindex="0" aria-labelledby="log-title"><div id="rows"></div></div>
             <div id="empty">
               <p><strong>Nothing has happened yet.</strong></p>
               <p>Connect a client with one of the snippets, or publish an event.</p>
             </div>
+            <div id="log" role="listbox" tabindex="0" aria-labelledby="log-title"><div id="rows"></div></div>
             <button type="button" id="newest" hidden>Newest lines ↓</button>
             <section id="details" aria-label="Selected line" hidden>
               <div class="toolbar">

@@ -113,9 +113,7 @@ extension ConsolePage {
         .row[data-kind=backend] .verb { color: var(--amber); }
         .row[data-kind=console] .verb, .row[data-kind=console] .who { color: var(--accent); }
         .row[data-kind=break] { color: var(--red); }
-        #empty {
-          position: absolute; inset: 120px 20px auto; text-align: center; color: var(--muted); pointer-events: none;
-        }
+        #empty { padding: 48px 20px 0; text-align: center; color: var(--muted); }
         #newest {
           position: absolute; right: 20px; bottom: 40px; background: var(--accent); border-color: var(--accent);
           color: var(--on-accent);
