@@ -123,7 +123,6 @@ extension ConsolePage {
                 <pre id="snippet" tabindex="0" aria-label="To paste"></pre>
                 <div class="buttons"><button type="button" id="copy-snippet">Copy</button></div>
               </div>
-              <p id="copy-result" class="result" role="status"></p>
             </section>
           </aside>
         </main>

@@ -447,13 +447,17 @@ extension ConsolePage {
 
         // MARK: Snippets
 
-        async function copy(text, result) {
+        async function copy(text, button) {
           try {
             await navigator.clipboard.writeText(text);
-            result.textContent = "Copied.";
+            button.textContent = "Copied";
           } catch {
-            result.textContent = "The browser does not let the page copy. Select the text instead.";
+            button.textContent = "Not allowed: select the text";
           }
+          setTimeout(() => { button.textContent = "Copy"; }, 2000);
+        }
+        for (const [button, source] of [["copy-snippet", "snippet"], ["copy-payload", "payload"]]) {
+          $(button).addEventListener("click", () => copy($(source).textContent, $(button)));
         }
 
         function drawConfiguration() {
@@ -472,7 +476,6 @@ extension ConsolePage {
                 other.tabIndex = other === tab ? 0 : -1;
               }
               $("snippet").textContent = text;
-              $("copy-result").textContent = "";
             };
             tab.addEventListener("click", choose);
             tab.addEventListener("keydown", (press) => {
@@ -487,8 +490,6 @@ extension ConsolePage {
           $("tabs").replaceChildren(...tabs);
           tabs[0].click();
         }
-        $("copy-snippet").addEventListener("click", () => copy($("snippet").textContent, $("copy-result")));
-        $("copy-payload").addEventListener("click", () => copy($("payload").textContent, $("copy-result")));
 
         // MARK: The connection to the console
 

@@ -2,14 +2,14 @@ extension ConsolePage {
     static let style = #"""
         :root {
           color-scheme: light dark;
-          --page: #f3f4f6; --panel: #ffffff; --line: #e1e4e8; --field: #ffffff; --hover: #f0f2f5; --selected: #e7e9fb;
+          --page: #f3f4f6; --panel: #ffffff; --line: #e1e4e8; --edge: #8b949e; --field: #ffffff; --hover: #f0f2f5; --selected: #e7e9fb;
           --text: #1c2128; --muted: #59636e; --accent: #5343c9; --on-accent: #ffffff;
           --green: #1a7040; --blue: #0b5cad; --violet: #7038b8; --amber: #8a5300; --red: #b3261e;
           --mono: ui-monospace, SFMono-Regular, "SF Mono", Menlo, Consolas, "DejaVu Sans Mono", monospace;
         }
         @media (prefers-color-scheme: dark) {
           :root {
-            --page: #0e1116; --panel: #151a21; --line: #2a313b; --field: #0e1116; --hover: #1c232c; --selected: #2a2a52;
+            --page: #0e1116; --panel: #151a21; --line: #2a313b; --edge: #68737f; --field: #0e1116; --hover: #1c232c; --selected: #2a2a52;
             --text: #e3e7ec; --muted: #98a3b0; --accent: #a79bff; --on-accent: #14112e;
             --green: #56c98a; --blue: #6cb2ff; --violet: #c79bff; --amber: #e5ad57; --red: #ff8a80;
           }
@@ -135,7 +135,7 @@ extension ConsolePage {
         }
         label { display: block; margin: 6px 0 2px; color: var(--muted); }
         input, select, textarea {
-          width: 100%; padding: 3px 7px; border: 1px solid var(--line); border-radius: 6px; background: var(--field);
+          width: 100%; padding: 3px 7px; border: 1px solid var(--edge); border-radius: 6px; background: var(--field);
         }
         input:not(#filter), textarea { font-family: var(--mono); font-size: 12px; line-height: 18px; }
         textarea { display: block; resize: vertical; }
