@@ -30,9 +30,11 @@ struct ConsoleServer: Sendable {
     ///   - whenReady: Is called with the page's URL once requests are accepted. What it throws ends the console.
     func run(port: Int? = nil, whenReady: (_ url: String) async throws -> Void) async throws {
         let listener: NIOAsyncChannel<Connection, Never>
-        do {
-            listener = try await bind(port: port ?? server.port + 1)
-        } catch  where port == nil {
+        if let port {
+            listener = try await bind(port: port)
+        } else if let next = try? await bind(port: server.port + 1) {
+            listener = next
+        } else {
             listener = try await bind(port: 0)
         }
         let boundPort = listener.channel.localAddress?.port ?? 0
