@@ -99,6 +99,8 @@ struct RunningConsole: Sendable {
                 host: .host("127.0.0.1"),
                 port: server.port,
                 useTLS: false,
+                // All tests run at once: a slow machine is no fault.
+                timeouts: PusherTimeouts(connectionAttempt: .patience, unavailable: .patience, subscription: .patience),
                 retryPolicy: .delays([.milliseconds(20)]),
                 callbackQueue: .eventLoop
             )
