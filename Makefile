@@ -17,6 +17,7 @@ help:
 	@echo "make demo-event-streams      follow a live feed that survives the restart of its server"
 	@echo "make demo-chat               two people chat over SignalR, and one of them loses the connection"
 	@echo "make test                    run all tests"
+	@echo "make test-console            try the console of pusher serve in headless Chromium; CHROMIUM=path, SCREENSHOTS=folder"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
 	@echo "make consumer-check          the same with one build system, in the build folder of the tests"
 	@echo "make lint | make format      check or fix the house style"
@@ -56,6 +57,18 @@ QUIET = --skip-build --quiet
 
 test: build
 	$(SWIFT) test $(FLAGS) $(QUIET)
+
+# The tests drive it over the DevTools protocol, and need nothing else.
+CHROMIUM ?= $(shell command -v chromium-headless-shell || command -v chromium || command -v google-chrome)
+test-console: export CHROMIUM := $(CHROMIUM)
+test-console: has-chromium build
+	$(SWIFT) test $(FLAGS) --skip-build --filter ConsoleBrowserTests
+
+.PHONY: test-console has-chromium
+has-chromium:
+	@[ -n "$(CHROMIUM)" ] || { \
+		echo "No Chromium was found. Install it (apt-get install chromium-headless-shell, or brew install --cask chromium)," >&2; \
+		echo "or name it: make test-console CHROMIUM=/path/to/chromium" >&2; exit 1; }
 
 build: setup
 	$(SWIFT) build --build-tests $(FLAGS) $(PROGRESS)

@@ -179,7 +179,8 @@ let package = Package(
         .executableTarget(
             name: "pusher",
             dependencies: [
-                "PusherClient", "PusherTestServer", argumentParser, asyncHTTPClient, logging, nioCore, nioHTTP1,
+                "PusherClient", "PusherProtocol", "PusherTestServer", argumentParser, asyncHTTPClient, logging, nioCore,
+                nioPosix, nioHTTP1,
             ],
             swiftSettings: settings
         ),
@@ -368,6 +369,14 @@ let package = Package(
             dependencies: [
                 "PusherTestServer", "PusherProtocol", "PusherEncryption", "ProxyTestSupport", "TestSupport", "TestTLS",
                 nioCore, nioPosix, nioEmbedded, nioHTTP1, nioSSL, asyncHTTPClient, crypto,
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PusherConsoleTests",
+            dependencies: [
+                "pusher", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient", "TestSupport",
+                asyncHTTPClient, nioCore, nioHTTP1,
             ],
             swiftSettings: settings
         ),

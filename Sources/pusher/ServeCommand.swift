@@ -1,6 +1,7 @@
 import ArgumentParser
 import Dispatch
 import Foundation
+import NIOCore
 import PusherTestServer
 
 struct ServeCommand: AsyncParsableCommand {
@@ -11,6 +12,9 @@ struct ServeCommand: AsyncParsableCommand {
             Speaks the Pusher Channels protocol over WebSocket without TLS, and answers the REST API and the \
             authorization endpoints on the same port. Everybody may subscribe to everything: it is for tests, not for \
             production. Nothing is kept when it ends.
+
+            The console is a web page that shows connections, channels and events as they happen, publishes events, and \
+            makes the server misbehave. Only its own page can use it.
 
             Prints one line for each thing that a client or a backend has to know, the port among them, and then the \
             line "ready". SIGINT (Control-C) and SIGTERM end it, with exit code 0. If its \
@@ -58,11 +62,29 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Print what clients and backends do, one line for each thing.")
     var verbose = false
 
+    @Flag(
+        inversion: .prefixedNo,
+        help: ArgumentHelp(
+            """
+            Serve the console, on the next port, or any free one if that is in use. (default: only if --host is an address \
+            that nobody but this machine reaches)
+            """
+        )
+    )
+    var console: Bool?
+
+    private var servesConsole: Bool { console ?? ConsoleAccess.isLoopback(host) }
+
     func validate() throws {
         guard (0...65_535).contains(port) else { throw ValidationError("--port takes a number from 0 to 65535.") }
         guard activityTimeout > 0 else { throw ValidationError("--activity-timeout takes a number of seconds.") }
         guard !key.isEmpty, key.utf8.allSatisfy(Self.isUnreserved) else {
             throw ValidationError("--key takes a part of a URL's path: letters, digits, and -._~.")
+        }
+        guard console != true || ConsoleAccess.isLoopback(host) else {
+            throw ValidationError(
+                "--console cannot be used with --host \(host): other machines could use the console. Leave out one of both."
+            )
         }
     }
 
@@ -85,26 +107,39 @@ struct ServeCommand: AsyncParsableCommand {
         options.activityTimeout = activityTimeout
         options.allowedOrigins = Set(allowOrigin)
         // It may run for days, and nobody asks for what was long ago.
-        options.maximumRecordCount = 1_000
+        options.maximumRecordCount = 10_000
         // Set before the port is bound: whoever waits for "ready" may end the server at once.
         let signals = TerminationSignals()
-        try await PusherTestServer.withServer(options: options) { server in
-            try announce(server)
-            let received = signals.received
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                if verbose {
-                    group.addTask { for await record in server.recordSequence { try printLine(describe(record)) } }
-                }
-                group.addTask { for await _ in received { return } }
-                // The first to end: a signal, or an output that nobody reads any more.
-                try await group.next()
-                group.cancelAll()
+        do {
+            try await PusherTestServer.withServer(options: options) { server in try await serve(server, until: signals)
             }
+        } catch let error as PusherTestServer.ServerError where error.code == .bindFailed {
+            throw ExitMessage(describe(error))
         }
         withExtendedLifetime(signals) {}
     }
 
-    private func announce(_ server: PusherTestServer) throws {
+    private func serve(_ server: PusherTestServer, until signals: TerminationSignals) async throws {
+        let received = signals.received
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            if servesConsole {
+                group.addTask {
+                    try await ConsoleServer(server).run { url in try announce(server, console: url) }
+                }
+            } else {
+                try announce(server, console: nil)
+            }
+            if verbose {
+                group.addTask { for await record in server.recordSequence { try printLine(describe(record)) } }
+            }
+            group.addTask { for await _ in received { return } }
+            // The first to end: a signal, or an output that nobody reads any more.
+            try await group.next()
+            group.cancelAll()
+        }
+    }
+
+    private func announce(_ server: PusherTestServer, console: String?) throws {
         let place = server.httpURL.replacing("http://", with: "")
         try printLine("host      \(server.host)")
         try printLine("port      \(server.port)")
@@ -115,11 +150,31 @@ struct ServeCommand: AsyncParsableCommand {
         try printLine("rest      \(server.httpURL)/apps/\(appID)/events")
         try printLine("auth      \(server.httpURL)/pusher/auth")
         try printLine("user auth \(server.httpURL)/pusher/user-auth")
+        if let console { try printLine("console   \(console)") }
         try printLine("ready")
     }
 
     private func describe(_ record: PusherTestServer.Record) -> String {
-        "\(record.socketID ?? "-")  \(record.event)"
+        "\(Date.now.formatted(Self.timeOfDay))  \(RecordDescription(record).line)"
+    }
+
+    /// Hours to milliseconds, in this machine's time zone.
+    private static let timeOfDay = Date.VerbatimFormatStyle(
+        format: """
+            \(hour: .twoDigits(clock: .twentyFourHour, hourCycle: .zeroBased)):\(minute: .twoDigits):\
+            \(second: .twoDigits).\(secondFraction: .fractional(3))
+            """,
+        timeZone: .current,
+        calendar: Calendar(identifier: .gregorian)
+    )
+
+    private func describe(_ error: PusherTestServer.ServerError) -> String {
+        let reason = (error.cause as? IOError).map { String(cString: strerror($0.errnoCode)) }
+        if (error.cause as? IOError)?.errnoCode == EADDRINUSE {
+            return "Port \(port) is in use. Try --port 0 for one that is free, or end the program that has it."
+        }
+        return
+            "Cannot listen on \(host), port \(port): \(reason ?? "no address of this machine"). Try --host 127.0.0.1."
     }
 }
 

@@ -26,7 +26,7 @@ struct ClosedPipeTests {
 
     @Test("pusher serve ends quietly, with its server, when the pipe is closed")
     func serve() async throws {
-        let shell = try run(#""$0/pusher" serve --port 0 --verbose | head -n 10"#)
+        let shell = try run(#""$0/pusher" serve --port 0 --verbose | head -n 11"#)
         var lines = shell.lines.makeAsyncIterator()
         var values: [Substring: Substring] = [:]
         while let line = await lines.next(), line != "ready" {

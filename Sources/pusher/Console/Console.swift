@@ -1,0 +1,177 @@
+import PusherTestServer
+
+/// What the console knows and does, without its HTTP.
+actor Console {
+    private let server: PusherTestServer
+    private var log: ConsoleLog
+    private var pages: [Int: AsyncStream<Void>.Continuation] = [:]
+    private var lastPage = 0
+    /// In milliseconds. Only the console sets it, so it is the server's.
+    private var delay = 0
+    private var isSilent = false
+
+    /// What a page is told.
+    struct Update: Encodable, Sendable {
+        var entries: [ConsoleEntry]
+        /// The index of the line after these.
+        var next: Int
+        /// Nil if it has not changed.
+        var state: ConsoleState?
+
+        /// Whether there are more lines already.
+        var isPartial: Bool
+    }
+
+    /// The lines of one update.
+    static let updateLimit = 500
+
+    init(_ server: PusherTestServer, log: ConsoleLog = ConsoleLog()) {
+        self.server = server
+        self.log = log
+    }
+
+    /// Follows the server until the task is cancelled.
+    func follow() async {
+        var expected = 0
+        for await record in server.recordSequence {
+            log.skip(record.index - expected)
+            expected = record.index + 1
+            append(RecordDescription(record))
+            // A server under load has another record at once, and the pages have to get their turn.
+            if record.index.isMultiple(of: 256) { await Task.yield() }
+        }
+    }
+
+    private func append(_ description: RecordDescription) {
+        log.append(description)
+        for page in pages.values { page.yield() }
+    }
+
+    // MARK: Pages
+
+    /// How many pages are open.
+    var pageCount: Int { pages.count }
+
+    /// A page was opened. The stream has an element at once, and then after changes; it ends with the page.
+    ///
+    /// - Parameter setClose: Is given what closes the page.
+    func open(_ setClose: (@escaping @Sendable () -> Void) -> Void) -> AsyncStream<Void> {
+        let (changes, page) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        lastPage += 1
+        let id = lastPage
+        pages[id] = page
+        page.onTermination = { _ in Task { await self.forget(id) } }
+        page.yield()
+        setClose { page.finish() }
+        return changes
+    }
+
+    private func forget(_ id: Int) { pages[id] = nil }
+
+    /// - Parameters:
+    ///   - index: The line that the page has not got yet.
+    ///   - state: What the page has been told last.
+    func update(from index: Int, after state: ConsoleState?) -> Update {
+        let entries = log.entries(from: index, limit: Self.updateLimit)
+        let next = entries.count < Self.updateLimit ? log.nextIndex : (entries.last?.index ?? index) + 1
+        let current = ConsoleState(server, delay: delay, isSilent: isSilent)
+        return Update(
+            entries: entries,
+            next: next,
+            state: current == state ? nil : current,
+            isPartial: next < log.nextIndex
+        )
+    }
+
+    // MARK: Actions
+
+    /// Does what the page asks for, and says what was done.
+    ///
+    /// The line that tells it is before those of its consequences, because they are read by this actor too.
+    func perform(_ action: ConsoleAction) throws -> String {
+        switch action {
+        case .publish(let event, let data, let channel):
+            let count = try publish(event, data, channel)
+            note("published", event, channel: channel, detail: data)
+            return "Sent to \(count) connection\(count == 1 ? "" : "s")."
+        case .drop(let target):
+            let text = try describe(target)
+            server.dropConnections(target)
+            note("dropped", text)
+            return "Dropped \(text)."
+        case .close(let target, let code, let reason):
+            let text = try describe(target)
+            server.closeConnections(target, code: code, reason: reason)
+            note("closed", text, detail: "with \(code) \(reason)")
+            return "Closed \(text) with \(code)."
+        case .silence(let target):
+            let text = try describe(target)
+            server.goSilent(target)
+            if target == .all { isSilent = true }
+            note("silenced", text)
+            return "Silenced \(text)."
+        case .speak(let target):
+            let text = try describe(target)
+            server.speakAgain(target)
+            if target == .all { isSilent = false }
+            note("ended the silence of", text)
+            return "Ended the silence of \(text)."
+        case .delay(let milliseconds):
+            server.delayMessages(by: .milliseconds(milliseconds))
+            delay = milliseconds
+            note("delays", "all messages", detail: "by \(milliseconds) ms")
+            return milliseconds == 0 ? "Messages are not delayed." : "Delays all messages by \(milliseconds) ms."
+        case .rotateKey:
+            server.rotateEncryptionKey()
+            note("rotated", "the encryption key")
+            return "Rotated the key of encrypted channels."
+        }
+    }
+
+    private func note(_ verb: String, _ subject: String, channel: String? = nil, detail: String = "") {
+        append(
+            RecordDescription(
+                kind: .console,
+                who: "console",
+                verb: verb,
+                subject: subject,
+                channel: channel,
+                detail: detail,
+                payload: detail.isEmpty ? nil : detail
+            )
+        )
+    }
+
+    private func publish(_ event: String, _ data: String, _ channel: String) throws -> Int {
+        guard data.utf8.count <= server.options.maximumEventDataSize else {
+            throw ConsoleError(
+                "Cannot publish: the data has \(data.utf8.count) bytes. The server accepts "
+                    + "\(server.options.maximumEventDataSize)."
+            )
+        }
+        do {
+            return try server.publish(event: event, data: data, to: channel)
+        } catch let error as PusherTestServer.ServerError {
+            throw ConsoleError("Cannot publish: \(error.message).")
+        }
+    }
+
+    private func describe(_ target: PusherTestServer.Target) throws -> String {
+        switch target {
+        case .all: return "all connections"
+        case .subscribers(let channel): return "the subscribers of \(channel)"
+        case .socket(let id):
+            guard server.connections.contains(where: { $0.socketID == id }) else {
+                throw ConsoleError("Connection \(id) is not open any more. Choose another one.")
+            }
+            return "connection \(id)"
+        }
+    }
+}
+
+/// Why an action was not done.
+struct ConsoleError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

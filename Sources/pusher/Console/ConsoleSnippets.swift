@@ -1,0 +1,64 @@
+import PusherTestServer
+
+/// What a developer pastes to connect a client or a backend to the server.
+struct ConsoleSnippet: Encodable, Sendable {
+    let name: String
+    let text: String
+
+    static func all(for server: PusherTestServer) -> [ConsoleSnippet] {
+        let application = server.options.application
+        let (host, port) = (server.host, server.port)
+        let key = application.key.quoted
+        let javaScript = """
+            import Pusher from "pusher-js";
+
+            const pusher = new Pusher(\(key), {
+              wsHost: \(host.quoted),
+              wsPort: \(port),
+              forceTLS: false,
+              enabledTransports: ["ws"],
+              cluster: "",
+              channelAuthorization: { endpoint: "\(server.httpURL)/pusher/auth" },
+              userAuthentication: { endpoint: "\(server.httpURL)/pusher/user-auth" },
+            });
+            pusher.subscribe("orders").bind("created", (data) => console.log(data));
+            """
+        let laravel = """
+            # .env
+            BROADCAST_CONNECTION=pusher
+            PUSHER_APP_ID=\(application.id.quoted)
+            PUSHER_APP_KEY=\(key)
+            PUSHER_APP_SECRET=\(application.secret.quoted)
+            PUSHER_HOST=\(host.quoted)
+            PUSHER_PORT=\(port)
+            PUSHER_SCHEME=http
+            """
+        let swift = """
+            import PusherClient
+
+            let pusher = Pusher(
+                key: \(key),
+                options: PusherClientOptions(
+                    authMethod: .endpoint("\(server.httpURL)/pusher/auth"),
+                    host: .host(\(host.quoted)),
+                    port: \(port),
+                    useTLS: false
+                )
+            )
+            let channel = pusher.subscribe("orders")
+            channel.bind(eventName: "created") { event in print(event.data ?? "") }
+            pusher.connect()
+            """
+        return [
+            ConsoleSnippet(name: "pusher-js", text: javaScript), ConsoleSnippet(name: "Laravel", text: laravel),
+            ConsoleSnippet(name: "Swift", text: swift),
+        ]
+    }
+}
+
+extension String {
+    /// With quotes, as JavaScript, Swift and `.env` files read it.
+    fileprivate var quoted: String {
+        "\"" + replacing("\\", with: "\\\\").replacing("\"", with: "\\\"") + "\""
+    }
+}

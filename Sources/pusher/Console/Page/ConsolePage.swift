@@ -1,0 +1,40 @@
+import Foundation
+import PusherTestServer
+
+/// The page: one document without any outside resource.
+struct ConsolePage {
+    let html: String
+    /// What the page may do: only what its own text says.
+    let policy: String
+
+    /// What the script is told of the server.
+    private struct Configuration: Encodable {
+        let token: String
+        let appID: String
+        let key: String
+        let host: String
+        let port: Int
+        let snippets: [ConsoleSnippet]
+    }
+
+    init(server: PusherTestServer, token: String) throws {
+        let application = server.options.application
+        let configuration = Configuration(
+            token: token,
+            appID: application.id,
+            key: application.key,
+            host: server.host.contains(":") ? "[\(server.host)]" : server.host,
+            port: server.port,
+            snippets: ConsoleSnippet.all(for: server)
+        )
+        let encoded = try JSONEncoder().encode(configuration)
+        // So that no value ends the element that it is in.
+        let json = String(decoding: encoded, as: UTF8.self).replacing("<", with: "\\u003c")
+        let nonce = ConsoleAccess.makeToken()
+        self.html = Self.document(nonce: nonce, configuration: json)
+        self.policy = """
+            default-src 'none'; style-src 'nonce-\(nonce)'; script-src 'nonce-\(nonce)'; connect-src 'self'; \
+            img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'
+            """
+    }
+}

@@ -1,0 +1,181 @@
+import Foundation
+import PusherProtocol
+import PusherTestServer
+
+/// A record in words: who did what, on which channel. For `serve --verbose` and the console.
+struct RecordDescription: Hashable, Sendable {
+    /// What the console lets people select by.
+    enum Kind: String, Codable, CaseIterable, Sendable {
+        /// A connection opens, fails or closes.
+        case connection
+        /// A message of the protocol's own, such as `pusher:ping`.
+        case protocolMessage = "protocol"
+        /// An event on its way to or from a client.
+        case event
+        /// A subscription, a member or a sign-in.
+        case channel
+        /// A request to the REST API or an authorization endpoint, or a webhook.
+        case backend
+        /// Somebody used the console.
+        case console
+    }
+
+    var kind: Kind
+    /// A connection's socket id, `backend`, `webhook` or `console`.
+    var who: String
+    /// What happened, as a verb of which `who` is the subject.
+    var verb: String
+    /// What it happened to, for example the name of an event. May be empty.
+    var subject = ""
+    var channel: String?
+    /// The rest, in one line. It has no signatures.
+    var detail = ""
+    /// Everything that was sent or received, with signatures if there are any.
+    var payload: String?
+
+    /// One line. Control characters are escaped, and long data is cut.
+    var line: String {
+        let name = [subject, channel.map { subject.isEmpty ? $0 : "on \($0)" } ?? ""].filter { !$0.isEmpty }
+        let columns = [who.padded(to: 14), verb.padded(to: 12)] + name + (detail.isEmpty ? [] : [detail])
+        return columns.joined(separator: " ").inOneLine(limit: Self.lineLimit)
+    }
+
+    private static let lineLimit = 300
+}
+
+extension RecordDescription {
+    init(_ record: PusherTestServer.Record) {
+        let who = record.socketID ?? "backend"
+        func connection(_ verb: String, _ subject: String = "", _ detail: String = "") -> RecordDescription {
+            RecordDescription(kind: .connection, who: who, verb: verb, subject: subject, detail: detail)
+        }
+        func channel(_ verb: String, _ channel: String?, _ subject: String = "", _ detail: String = "")
+            -> RecordDescription
+        {
+            RecordDescription(kind: .channel, who: who, verb: verb, subject: subject, channel: channel, detail: detail)
+        }
+        switch record.event {
+        case .connectionRequested(let request):
+            self = connection("connects", request.clientName)
+            payload = request.head
+        case .connectionAccepted: self = connection("connected")
+        case .connectionFailed: self = connection("failed", "", "as the server was told")
+        case .connectionRefused(let code, let message): self = connection("was refused", "\(code)", message)
+        case .connectionEnded: self = connection("ended")
+        case .messageReceived(let text): self.init(message: text, who: who, verb: "sent")
+        case .messageSent(let text): self.init(message: text, who: who, verb: "got")
+        case .binaryReceived(let bytes):
+            self = .init(kind: .protocolMessage, who: who, verb: "sent", subject: "\(bytes.count) binary bytes")
+        case .pingReceived: self = .init(kind: .protocolMessage, who: who, verb: "sent", subject: "a WebSocket ping")
+        case .pongReceived: self = .init(kind: .protocolMessage, who: who, verb: "sent", subject: "a WebSocket pong")
+        case .closeReceived(let code, let reason): self = connection("sent", Self.close(code), reason)
+        case .closeSent(let code, let reason): self = connection("got", Self.close(code), reason)
+        case .subscribed(let name): self = channel("subscribed", name)
+        case .unsubscribed(let name): self = channel("unsubscribed", name)
+        case .subscriptionRefused(let name, let message): self = channel("was refused", name, "", message)
+        case .memberJoined(let name, let userID): self = channel("joined", name, "as \(userID)")
+        case .memberLeft(let name, let userID): self = channel("left", name, "as \(userID)")
+        case .signedIn(let userID): self = channel("signed in", nil, "as \(userID)")
+        case .signInRefused(let message): self = channel("was refused", nil, "sign-in", message)
+        case .clientEventRelayed(let event, let name): self = channel("relayed", name, event)
+        case .clientEventRejected(let event, let name): self = channel("was refused", name, event)
+        case .messageRejected: self = connection("was refused", "a message", "it is beyond the limit")
+        case .authorizationRequested(let request): self.init(authorization: request)
+        case .authorizationFailed:
+            self = .init(kind: .backend, who: who, verb: "failed", detail: "as the server was told")
+        case .requestAnswered(let request, let status): self.init(request: request, status: status)
+        case .webhookIssued(let body):
+            self = .init(kind: .backend, who: "webhook", verb: "issued", detail: body, payload: body)
+        case .webhookAnswered(let status):
+            self = .init(kind: .backend, who: "webhook", verb: "answered", subject: "\(status)")
+        case .webhookFailed(let reason): self = .init(kind: .backend, who: "webhook", verb: "failed", detail: reason)
+        }
+    }
+
+    private static func close(_ code: Int?) -> String { code.map { "close \($0)" } ?? "close without a code" }
+
+    private init(message text: String, who: String, verb: String) {
+        guard let message = try? Envelope(decoding: text) else {
+            self.init(kind: .protocolMessage, who: who, verb: verb, subject: "a text", detail: text, payload: text)
+            return
+        }
+        let isOurs = message.event.hasPrefix("pusher:") || message.event.hasPrefix("pusher_internal:")
+        self.init(
+            kind: isOurs ? .protocolMessage : .event,
+            who: who,
+            verb: verb,
+            subject: message.event,
+            channel: message.channel ?? (isOurs ? message.data.value?["channel"]?.string : nil),
+            // They bring a signature.
+            detail: [EventName.subscribe, EventName.signIn].contains(message.event) ? "" : message.data.text ?? "",
+            payload: text
+        )
+    }
+
+    private init(authorization request: PusherTestServer.Request) {
+        // A form's fields are written as those of a query.
+        let fields = PusherTestServer.Request(target: "/?" + request.bodyText).parameters
+        self.init(
+            kind: .backend,
+            who: fields["socket_id"] ?? "backend",
+            verb: "asked",
+            subject: request.path,
+            channel: fields["channel_name"],
+            payload: request.bodyText
+        )
+    }
+
+    init(request: PusherTestServer.Request, status: Int) {
+        self.init(
+            kind: .backend,
+            who: "backend",
+            verb: "answered",
+            subject: "\(request.method) \(request.path)",
+            detail: "\(status)",
+            payload: request.body.isEmpty ? nil : request.bodyText
+        )
+        guard status == 200, request.method == "POST", let body = JSONValue(parsing: request.bodyText) else { return }
+        let events = request.path.hasSuffix("/batch_events") ? body["batch"]?.array : [body]
+        guard request.path.hasSuffix("events"), let events, let first = events.first else { return }
+        let channels = events.flatMap { event in
+            event["channels"]?.array?.compactMap(\.string) ?? [event["channel"]?.string].compactMap { $0 }
+        }
+        verb = "published"
+        subject = events.count == 1 ? first["name"]?.string ?? "" : "\(events.count) events"
+        channel = channels.joined(separator: ", ")
+        detail = events.count == 1 ? first["data"]?.string ?? "" : ""
+    }
+}
+
+extension PusherTestServer.Request {
+    /// What the client says that it is, for example `js 8.4.0`.
+    var clientName: String {
+        let parameters = self.parameters
+        return [parameters["client"], parameters["version"]].compactMap { $0 }.joined(separator: " ")
+    }
+
+    fileprivate var head: String {
+        let target = query.isEmpty ? path : "\(path)?\(query)"
+        return (["\(method) \(target)"] + headers.map { "\($0.name): \($0.value)" }).joined(separator: "\n")
+    }
+}
+
+extension String {
+    /// Everything in one line that does a terminal no harm.
+    ///
+    /// - Parameter limit: The most characters. Of longer texts the beginning is kept, and the whole size added.
+    func inOneLine(limit: Int) -> String {
+        var line = ""
+        for scalar in unicodeScalars.prefix(limit) {
+            switch scalar.properties.generalCategory {
+            case .control, .format, .lineSeparator, .paragraphSeparator: line += scalar.escaped(asASCII: true)
+            default: line.unicodeScalars.append(scalar)
+            }
+        }
+        return unicodeScalars.dropFirst(limit).isEmpty ? line : line + "… (\(utf8.count) bytes)"
+    }
+
+    fileprivate func padded(to length: Int) -> String {
+        self + String(repeating: " ", count: max(0, length - count))
+    }
+}

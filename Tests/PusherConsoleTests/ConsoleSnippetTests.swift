@@ -1,0 +1,54 @@
+import Foundation
+import PusherClient
+import PusherTestServer
+import Testing
+
+@testable import pusher
+
+@Suite("Snippets to paste")
+struct ConsoleSnippetTests {
+    /// The one for Swift, so that the compiler sees it.
+    private func program() {
+        let pusher = Pusher(
+            key: "a-key",
+            options: PusherClientOptions(
+                authMethod: .endpoint("http://127.0.0.1:6123/pusher/auth"),
+                host: .host("127.0.0.1"),
+                port: 6123,
+                useTLS: false
+            )
+        )
+        let channel = pusher.subscribe("orders")
+        channel.bind(eventName: "created") { event in print(event.data ?? "") }
+        pusher.connect()
+    }
+
+    private func snippets(secret: String = "s") -> [String: String] {
+        var options = PusherTestServer.Options()
+        options.application = .init(id: "7", key: "a-key", secret: secret)
+        options.port = 6123
+        let snippets = ConsoleSnippet.all(for: PusherTestServer(options: options))
+        return Dictionary(uniqueKeysWithValues: snippets.map { ($0.name, $0.text) })
+    }
+
+    @Test("the one for Swift compiles")
+    func swift() throws {
+        let source = try String(contentsOfFile: #filePath, encoding: .utf8)
+        let text = try #require(snippets()["Swift"])
+        for line in text.split(separator: "\n") {
+            #expect(source.contains(line.trimmingCharacters(in: .whitespaces)), "\(line)")
+        }
+    }
+
+    @Test("each names host, port and key, and the one for a backend the secret")
+    func values() throws {
+        let snippets = snippets(secret: #"a "secret" \ of mine"#)
+        #expect(snippets.count == 3)
+        for text in snippets.values {
+            #expect(text.contains("127.0.0.1") && text.contains("6123") && text.contains(#""a-key""#))
+        }
+        let laravel = try #require(snippets["Laravel"])
+        #expect(laravel.contains(#"PUSHER_APP_SECRET="a \"secret\" \\ of mine""#))
+        #expect(snippets.filter { $0.value.contains("secret") }.keys.sorted() == ["Laravel"])
+    }
+}

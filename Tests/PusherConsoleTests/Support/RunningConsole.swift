@@ -1,0 +1,150 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import PusherClient
+import PusherProtocol
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import pusher
+
+/// A test server with its console, and requests to it as the page makes them.
+struct RunningConsole: Sendable {
+    let server: PusherTestServer
+    let console: Console
+    /// With a slash at its end.
+    let url: String
+
+    static func run<Result: Sendable>(
+        options: PusherTestServer.Options = .init(),
+        log: ConsoleLog = ConsoleLog(),
+        _ body: @escaping @Sendable (RunningConsole) async throws -> Result
+    ) async throws -> Result {
+        try await PusherTestServer.withServer(options: options) { server in
+            let consoleServer = ConsoleServer(server, log: log)
+            let (urls, continuation) = AsyncStream.makeStream(of: String.self)
+            return try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask {
+                    defer { continuation.finish() }
+                    try await consoleServer.run(port: 0) { url in continuation.yield(url) }
+                }
+                var iterator = urls.makeAsyncIterator()
+                guard let url = await iterator.next() else {
+                    try await group.next()
+                    throw ConsoleError("The console ended before it was ready.")
+                }
+                let result = try await body(
+                    RunningConsole(server: server, console: consoleServer.console, url: url)
+                )
+                group.cancelAll()
+                return result
+            }
+        }
+    }
+
+    /// As a browser writes it.
+    var origin: String { String(url.dropLast()) }
+
+    // MARK: Requests
+
+    struct Response: Sendable {
+        let status: UInt
+        let headers: HTTPHeaders
+        let body: String
+    }
+
+    func request(
+        _ method: HTTPMethod = .GET,
+        _ target: String = "",
+        headers: HTTPHeaders = [:],
+        body: String? = nil
+    ) async throws -> Response {
+        var request = HTTPClientRequest(url: url + target)
+        request.method = method
+        request.headers = headers
+        request.body = body.map { .bytes(ByteBuffer(string: $0)) }
+        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
+        let bytes = try await response.body.collect(upTo: 1 << 20)
+        return Response(status: response.status.code, headers: response.headers, body: String(buffer: bytes))
+    }
+
+    /// The token that the page has.
+    func token() async throws -> String {
+        let page = try await request().body
+        let start = try #require(page.firstRange(of: #""token":""#)).upperBound
+        return String(page[start...].prefix { $0 != "\"" })
+    }
+
+    func act(_ action: String) async throws -> Response {
+        try await request(
+            .POST,
+            "actions",
+            headers: ["Origin": origin, "X-Console-Token": try await token()],
+            body: action
+        )
+    }
+
+    /// Publishes an event on channel `c`, and returns the status of the answer.
+    func publish(_ event: String) async throws -> UInt {
+        try await act(#"{"action":"publish","event":"\#(event)","channel":"c","data":"{}"}"#).status
+    }
+
+    /// A client of the server, which is not connected yet.
+    func client(user: String = "ada") -> Pusher {
+        Pusher(
+            key: "app-key",
+            options: PusherClientOptions(
+                authMethod: .endpoint("\(server.httpURL)/pusher/auth", parameters: ["user_id": user]),
+                host: .host("127.0.0.1"),
+                port: server.port,
+                useTLS: false,
+                // All tests run at once: a slow machine is no fault.
+                timeouts: PusherTimeouts(connectionAttempt: .patience, unavailable: .patience, subscription: .patience),
+                retryPolicy: .delays([.milliseconds(20)]),
+                callbackQueue: .eventLoop
+            )
+        )
+    }
+
+    // MARK: Updates
+
+    /// What the page gets, until that matches. Each update is one JSON object.
+    @discardableResult
+    func updates(
+        from index: Int? = nil,
+        lastEventID: Int? = nil,
+        until matches: (_ updates: [JSONValue]) throws -> Bool
+    ) async throws -> [JSONValue] {
+        var request = HTTPClientRequest(url: "\(url)updates?token=\(try await token())&from=\(index ?? 0)")
+        if let lastEventID { request.headers.add(name: "Last-Event-ID", value: "\(lastEventID)") }
+        let response = try await HTTPClient.shared.execute(request, timeout: .init(.patience))
+        #expect(response.status == .ok)
+        #expect(response.headers.first(name: "Content-Type") == "text/event-stream; charset=utf-8")
+        var (updates, rest): ([JSONValue], [UInt8]) = ([], [])
+        for try await bytes in response.body {
+            rest += bytes.readableBytesView
+            while let end = rest.firstIndex(of: UInt8(ascii: "\n")) {
+                let line = String(decoding: rest[..<end], as: UTF8.self)
+                rest.removeSubrange(...end)
+                guard line.hasPrefix("data: ") else { continue }
+                updates.append(try #require(JSONValue(parsing: String(line.dropFirst(6)))))
+                if try matches(updates) { return updates }
+            }
+        }
+        throw ConsoleError("The stream ended.")
+    }
+}
+
+extension [JSONValue] {
+    /// The lines of all updates, as the page's columns have them.
+    var lines: [String] {
+        flatMap { $0["entries"]?.array ?? [] }.map { entry in
+            ["who", "verb", "subject", "channel", "detail"].compactMap { entry[$0]?.string }.filter { !$0.isEmpty }
+                .joined(separator: " ")
+        }
+    }
+
+    /// The newest state.
+    var state: JSONValue? { last { $0["state"] != nil }?["state"] }
+}
