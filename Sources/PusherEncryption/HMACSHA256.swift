@@ -13,7 +13,11 @@ package enum HMACSHA256 {
 
     /// Compares in constant time, so that the time of an answer says nothing about the right signature.
     package static func isValid(_ signature: String, for text: String, secret: String) -> Bool {
-        let expected = Array(hexadecimal(text, secret: secret).utf8)
+        isValid(signature, for: Array(text.utf8), secret: secret)
+    }
+
+    package static func isValid(_ signature: String, for bytes: [UInt8], secret: String) -> Bool {
+        let expected = Array(hexadecimal(bytes, secret: secret).utf8)
         let given = Array(signature.utf8)
         return expected.count == given.count && sodium_memcmp(expected, given, given.count) == 0
     }

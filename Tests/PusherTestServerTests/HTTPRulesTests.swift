@@ -1,3 +1,4 @@
+import PusherProtocol
 import TestSupport
 import Testing
 

@@ -102,7 +102,7 @@ struct RESTTests {
         parameters += [
             ("auth_key", Self.application.key), ("auth_timestamp", String(Self.now)), ("auth_version", "1.0"),
         ]
-        if !body.isEmpty { parameters.append(("body_md5", Signature.md5(Array(body.utf8)))) }
+        if !body.isEmpty { parameters.append(("body_md5", ApplicationSigner.digest(ofBody: Array(body.utf8)))) }
         let text = StringToSign.restRequest(method: "POST", path: "/apps/3/events", parameters: parameters)
         parameters.append(("auth_signature", HMACSHA256.hexadecimal(text, secret: Self.application.secret)))
         let pairs = parameters.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }

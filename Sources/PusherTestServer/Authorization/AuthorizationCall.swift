@@ -30,7 +30,7 @@ package struct AuthorizationCall: Sendable {
         do throws(RESTFailure) {
             try Self.checkMethod(request)
             guard let socketID = form["socket_id"] else { throw .badRequest("socket_id is missing") }
-            guard PublishedEvent.isSocketID(socketID) else {
+            guard SocketID.isValid(socketID) else {
                 throw .badRequest("socket_id must have the form 123.456")
             }
             switch endpoint {

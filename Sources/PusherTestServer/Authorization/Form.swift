@@ -1,3 +1,5 @@
+import PusherProtocol
+
 /// A form, `application/x-www-form-urlencoded`: the body of a `POST` or the query of a URL.
 struct Form: Sendable {
     let fields: [(name: String, value: String)]

@@ -31,25 +31,25 @@ extension PusherTestServer.SignedAuthorization: CustomStringConvertible, CustomR
 }
 
 extension PusherTestServer.Application {
+    var signer: ApplicationSigner { ApplicationSigner(key: key, secret: secret) }
+
     func authorization(
         socketID: String,
         channel: String,
         channelData: String?,
         masterKey: SecretKey?
     ) -> PusherTestServer.SignedAuthorization {
-        let text = StringToSign.channel(socketID: socketID, channel: channel, channelData: channelData)
         let isEncrypted = ChannelKind(ofChannelNamed: channel).base == .privateEncrypted
         return PusherTestServer.SignedAuthorization(
-            auth: "\(key):\(HMACSHA256.hexadecimal(text, secret: secret))",
+            auth: signer.auth(socketID: socketID, channel: channel, channelData: channelData),
             channelData: channelData,
             sharedSecret: isEncrypted ? masterKey.map { SharedSecret.base64(channel: channel, masterKey: $0) } : nil
         )
     }
 
     func authentication(socketID: String, userData: String) -> PusherTestServer.SignedAuthorization {
-        let text = StringToSign.user(socketID: socketID, userData: userData)
-        return PusherTestServer.SignedAuthorization(
-            auth: "\(key):\(HMACSHA256.hexadecimal(text, secret: secret))",
+        PusherTestServer.SignedAuthorization(
+            auth: signer.auth(socketID: socketID, userData: userData),
             userData: userData
         )
     }

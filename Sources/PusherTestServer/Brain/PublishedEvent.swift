@@ -27,7 +27,7 @@ package struct PublishedEvent: Hashable, Sendable {
                 throw Self.error("invalid channel name: \(error)")
             }
         }
-        if let socketID, !Self.isSocketID(socketID) {
+        if let socketID, !SocketID.isValid(socketID) {
             throw Self.error("a socket id has the form 123.456")
         }
         self.name = name
@@ -41,13 +41,8 @@ package struct PublishedEvent: Hashable, Sendable {
     /// True for the channel of a signed-in user.
     private static func isUserChannel(_ channel: String) -> Bool {
         let prefix = ChannelName.serverToUserPrefix.utf8
-        let lengths = prefix.count + 1...prefix.count + PresenceMember.maximumIDLength
+        let lengths = prefix.count + 1...prefix.count + UserID.maximumLength
         return channel.utf8.starts(with: prefix) && lengths.contains(channel.utf8.count)
-    }
-
-    static func isSocketID(_ text: String) -> Bool {
-        let parts = text.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        return parts.count == 2 && parts.allSatisfy { part in !part.isEmpty && part.allSatisfy { 0x30...0x39 ~= $0 } }
     }
 }
 

@@ -9,8 +9,6 @@ struct PresenceMember: Hashable, Sendable {
     let info: String?
     /// Oldest subscription first.
     var connections: [ConnectionID] = []
-
-    static let maximumIDLength = 128
 }
 
 /// Who is there (protocol clause 5).
@@ -33,8 +31,8 @@ extension ServerBrain {
         default:
             throw Self.refusal(channel, "channel_data must be a string")
         }
-        guard (1...PresenceMember.maximumIDLength).contains(member.userID.utf8.count) else {
-            throw Self.refusal(channel, "a user_id has 1 to \(PresenceMember.maximumIDLength) bytes")
+        guard UserID.isValid(member.userID) else {
+            throw Self.refusal(channel, "a user_id has 1 to \(UserID.maximumLength) bytes")
         }
         guard member.info?.utf8.count ?? 0 <= options.maximumUserInfoSize else {
             let message = "The maximum size for a channel member is \(options.maximumUserInfoSize) bytes, on \(channel)"

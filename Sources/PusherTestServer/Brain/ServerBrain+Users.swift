@@ -22,7 +22,7 @@ extension ServerBrain {
             return refuseSignIn("The user_data is no JSON object", on: id)
         }
         guard let userID = members.value("id")?.identifier,
-            (1...PresenceMember.maximumIDLength).contains(userID.utf8.count)
+            UserID.isValid(userID)
         else { return refuseSignIn("The user_data has no id of 1 to 128 bytes", on: id) }
         if let current = connections[id]?.user, current.id != userID {
             return refuseSignIn("The connection is signed in as another user already", on: id)

@@ -98,7 +98,7 @@ final class WebhookSender: Sendable {
         [
             "Content-Type": "application/json",
             "X-Pusher-Key": application.key,
-            "X-Pusher-Signature": HMACSHA256.hexadecimal(body, secret: application.secret),
+            "X-Pusher-Signature": application.signer.signature(ofWebhook: Array(body.utf8)),
         ]
     }
 

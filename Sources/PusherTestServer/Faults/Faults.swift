@@ -39,7 +39,7 @@ extension PusherTestServer {
         var socketID: String? {
             guard case .firstMessage(let text) = self, let message = try? Envelope(decoding: text),
                 message.event == EventName.connectionEstablished,
-                let socketID = message.data.value?["socket_id"]?.string, PublishedEvent.isSocketID(socketID)
+                let socketID = message.data.value?["socket_id"]?.string, SocketID.isValid(socketID)
             else { return nil }
             return socketID
         }

@@ -1,6 +1,5 @@
 import PusherEncryption
 import PusherProtocol
-import RealtimePrimitives
 
 /// Why a request to the REST API is not obeyed.
 struct RESTFailure: Error, Hashable, Sendable {
@@ -53,7 +52,7 @@ enum RESTAuthentication {
     static func checkBody(_ request: PusherTestServer.Request) throws(RESTFailure) {
         guard !request.body.isEmpty else { return }
         guard let digest = request.parameters["body_md5"] else { throw .unauthorized("body_md5 is missing") }
-        guard digest.lowercased() == Signature.md5(request.body) else {
+        guard digest.lowercased() == ApplicationSigner.digest(ofBody: request.body) else {
             throw .unauthorized("body_md5 is not the MD5 of the body")
         }
     }

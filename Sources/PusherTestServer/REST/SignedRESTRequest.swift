@@ -34,17 +34,15 @@ public struct SignedRESTRequest: Hashable, Sendable {
         application: PusherTestServer.Application,
         timestamp: Int? = nil
     ) {
-        var signed = parameters.map { (name: $0.key, value: $0.value) }
-        signed.append(("auth_key", application.key))
-        signed.append(("auth_timestamp", String(timestamp ?? SystemTime.unixSeconds)))
-        signed.append(("auth_version", "1.0"))
-        if !body.isEmpty { signed.append(("body_md5", Signature.md5(Array(body.utf8)))) }
-        signed.sort { $0.name < $1.name }
-        let text = StringToSign.restRequest(method: method, path: path, parameters: signed)
-        signed.append(("auth_signature", HMACSHA256.hexadecimal(text, secret: application.secret)))
-        let query = signed.map { "\(PercentEncoding.encode($0.name))=\(PercentEncoding.encode($0.value))" }
+        let query = application.signer.query(
+            method: method,
+            path: path,
+            parameters: parameters,
+            body: Array(body.utf8),
+            timestamp: timestamp ?? SystemTime.unixSeconds
+        )
         self.method = method.uppercased()
-        self.pathAndQuery = path + "?" + query.joined(separator: "&")
+        self.pathAndQuery = "\(path)?\(query)"
         self.body = body
     }
 }

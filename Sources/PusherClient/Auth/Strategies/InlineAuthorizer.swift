@@ -41,12 +41,11 @@ struct InlineAuthorizer: BuiltInAuthorizer {
             var authorization = Authorization(auth: "")
             if kind.base == .presence { authorization.data = try await channelData(for: request, in: context) }
             if kind.base == .privateEncrypted { authorization.sharedSecret = try sharedSecret(for: request) }
-            let text = StringToSign.channel(
+            authorization.auth = ApplicationSigner(key: context.key, secret: secret).auth(
                 socketID: request.socketID,
                 channel: request.channelName,
                 channelData: authorization.data
             )
-            authorization.auth = "\(context.key):\(HMACSHA256.hexadecimal(text, secret: secret))"
             return .success(authorization)
         } catch {
             return .failure(error)

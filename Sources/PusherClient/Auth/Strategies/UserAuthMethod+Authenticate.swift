@@ -1,5 +1,4 @@
 import PusherEncryption
-import PusherProtocol
 
 extension UserAuthMethod {
     /// The user's signature; its `data` is the `user_data`. Never hangs the caller's thread, and ends soon when its
@@ -19,11 +18,8 @@ extension UserAuthMethod {
         case .inline(let secret, let user):
             return await Self.ask("the closure that gives the user") {
                 let userData = try await user()
-                let text = StringToSign.user(socketID: socketID, userData: userData)
-                return Authorization(
-                    auth: "\(context.key):\(HMACSHA256.hexadecimal(text, secret: secret))",
-                    data: userData
-                )
+                let signer = ApplicationSigner(key: context.key, secret: secret)
+                return Authorization(auth: signer.auth(socketID: socketID, userData: userData), data: userData)
             }
         case .noMethod:
             return .failure(

@@ -1,9 +1,9 @@
 /// The percent-encoding of URLs.
-enum PercentEncoding {
+package enum PercentEncoding {
     /// What is no valid escape stays as it is; bytes that are not UTF-8 become U+FFFD.
     ///
     /// - Parameter isForm: Whether `+` is a space, as it is in forms and queries, and nowhere else.
-    static func decode(_ text: some StringProtocol, isForm: Bool = false) -> String {
+    package static func decode(_ text: some StringProtocol, isForm: Bool = false) -> String {
         let source = Array(text.utf8)
         var bytes: [UInt8] = []
         bytes.reserveCapacity(source.count)
@@ -22,7 +22,7 @@ enum PercentEncoding {
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    static func encode(_ text: String) -> String {
+    package static func encode(_ text: String) -> String {
         var encoded = ""
         for byte in text.utf8 {
             switch byte {
@@ -38,7 +38,7 @@ enum PercentEncoding {
         return encoded
     }
 
-    static func digit(_ byte: UInt8) -> UInt8? {
+    private static func digit(_ byte: UInt8) -> UInt8? {
         switch byte {
         case UInt8(ascii: "0")...UInt8(ascii: "9"): byte - UInt8(ascii: "0")
         case UInt8(ascii: "a")...UInt8(ascii: "f"): byte - UInt8(ascii: "a") + 10
