@@ -57,6 +57,7 @@ let package = Package(
     platforms: [.macOS(.v13)],
     products: [
         .library(name: "PusherClient", targets: ["PusherClient"]),
+        .library(name: "PusherServerAPI", targets: ["PusherServerAPI"]),
         .library(name: "WebSocketClient", targets: ["WebSocketClient"]),
         .library(name: "ServerSentEvents", targets: ["ServerSentEvents"]),
         .library(name: "EventSourceTestServer", targets: ["EventSourceTestServer"]),
@@ -160,6 +161,14 @@ let package = Package(
                 serviceLifecycle, metrics,
             ],
             swiftSettings: fuzzed
+        ),
+        .target(
+            name: "PusherServerAPI",
+            dependencies: [
+                "PusherProtocol", "PusherEncryption", "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP",
+                logging,
+            ],
+            swiftSettings: settings
         ),
         .target(
             name: "PusherTestServer",
@@ -377,6 +386,14 @@ let package = Package(
             dependencies: [
                 "pusher", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient", "TestSupport",
                 asyncHTTPClient, nioCore, nioHTTP1,
+            ],
+            swiftSettings: settings
+        ),
+        .testTarget(
+            name: "PusherServerAPITests",
+            dependencies: [
+                "PusherServerAPI", "PusherTestServer", "PusherClient", "RealtimeHTTP", "SocketTestSupport", "TestSupport",
+                "TestTLS", logging, nioHTTP1,
             ],
             swiftSettings: settings
         ),

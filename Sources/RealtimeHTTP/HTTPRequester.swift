@@ -77,6 +77,8 @@ package struct HTTPRequestError: Error {
     package var cause: (any Error)?
     /// What failed, if redirects led elsewhere than the request said.
     package var url: String?
+    /// Whether no byte of the request has left: no connection was made for it.
+    package var isUnsent = false
 
     package init(_ kind: Kind, _ message: String, cause: (any Error)? = nil) {
         self.kind = kind

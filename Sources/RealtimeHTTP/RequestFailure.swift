@@ -11,6 +11,32 @@ enum RequestFailure {
     ///   - proxy: What was on the way.
     ///   - host: What the request was for.
     static func error(_ error: any Error, through proxy: ProxyServer?, host: String? = nil) -> HTTPRequestError {
+        var failure = explanation(of: error, through: proxy, host: host)
+        if isOfConnecting(error) { failure.isUnsent = true }
+        return failure
+    }
+
+    /// Whether the error means that no connection was made.
+    private static func isOfConnecting(_ error: any Error) -> Bool {
+        switch error {
+        case is NIOConnectionError: true
+        case let error as IOError: error.errnoCode == ECONNREFUSED
+        case let error as HTTPClientError:
+            switch error {
+            case .connectTimeout, .tlsHandshakeTimeout, .getConnectionFromPoolTimeout, .httpProxyHandshakeTimeout,
+                .proxyAuthenticationRequired, .invalidProxyResponse:
+                true
+            default: false
+            }
+        default: false
+        }
+    }
+
+    private static func explanation(
+        of error: any Error,
+        through proxy: ProxyServer?,
+        host: String?
+    ) -> HTTPRequestError {
         switch error {
         case let error as HTTPRequestError: error
         case let error as HTTPClientError: failure(error, through: proxy)

@@ -11,6 +11,7 @@ let events = Target.Dependency.product(name: "ServerSentEvents", package: "Pushe
 let eventServer = Target.Dependency.product(name: "EventSourceTestServer", package: "PusherClient")
 let signalR = Target.Dependency.product(name: "SignalRClient", package: "PusherClient")
 let hub = Target.Dependency.product(name: "SignalRTestServer", package: "PusherClient")
+let serverAPI = Target.Dependency.product(name: "PusherServerAPI", package: "PusherClient")
 let testServer = Target.Dependency.product(name: "PusherTestServer", package: "PusherClient")
 
 let package = Package(
@@ -34,7 +35,9 @@ let package = Package(
         .executableTarget(
             name: "Consumer",
             dependencies: [
-                "Swift5App", "Swift6App", "MainActorApp", webSocket, testServer, events, eventServer, signalR, hub,
+                "Swift5App", "Swift6App", "MainActorApp", webSocket, serverAPI, testServer, events, eventServer,
+                signalR,
+                hub,
             ]
         ),
     ],

@@ -1,6 +1,7 @@
 import EventSourceTestServer
 import Foundation
 import MainActorApp
+import PusherServerAPI
 import PusherTestServer
 import ServerSentEvents
 import SignalRTestServer
@@ -9,7 +10,7 @@ import Swift6App
 import WebSocketClient
 
 /// Runs an app of each kind against the embedded servers, until each has received the event that the server publishes, has
-/// talked to a hub, and has followed a feed; and a WebSocket and an event stream alone.
+/// talked to a hub, and has followed a feed; and a backend, a WebSocket and an event stream alone.
 @main
 struct Consumer {
     static func main() async throws {
@@ -23,6 +24,15 @@ struct Consumer {
 
             try await server.waitForSubscription(to: "private-orders", count: 3)
             try server.publish(event: "created", data: #"{"id":7}"#, to: "private-orders")
+            let api = try PusherServerAPI(
+                application: .init(
+                    id: server.options.application.id,
+                    key: key,
+                    secret: server.options.application.secret
+                ),
+                endpoint: .init(host: host, port: port, useTLS: server.usesTLS)
+            )
+            print("The backend sees \(try await api.channels().keys.sorted())")
             print("Swift 5 mode received \(await swift5)")
             print("Swift 6 mode received \(try await swift6.map(String.init) ?? "nothing")")
             print("The main actor received \(try await mainActor)")

@@ -1,0 +1,197 @@
+import PusherEncryption
+import PusherProtocol
+import RealtimePrimitives
+
+extension PusherServerAPI {
+    /// Triggers an event on channels.
+    ///
+    /// - Parameters:
+    ///   - event: The event. For an encrypted channel it is encrypted.
+    ///   - channels: The channels' names, 1 to 100. An encrypted channel must be the only one.
+    /// - Returns: What the server says about the channels, by name. Empty if ``Event/info`` is empty, or if the server says
+    ///   nothing.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. After an error without a status the event may have been
+    ///   triggered all the same.
+    @discardableResult
+    public func trigger(_ event: Event, on channels: [String]) async throws -> [String: ChannelState] {
+        guard (1...max(options.limits.channelsPerEvent, 1)).contains(channels.count) else {
+            throw PusherServerAPIError(
+                .invalidChannelCount,
+                """
+                Event \(event.name.quoted) not triggered: it is for \(channels.count) channels. Name 1 to \
+                \(options.limits.channelsPerEvent).
+                """
+            )
+        }
+        for channel in channels { try Self.check(channel: channel) }
+        if channels.count > 1, let encrypted = channels.first(where: Self.isEncrypted) {
+            throw PusherServerAPIError(
+                .invalidChannelCount,
+                """
+                Event \(event.name.quoted) not triggered: it is for the encrypted channel \(encrypted.quoted) and for \
+                others. Trigger it on each one by itself.
+                """
+            )
+        }
+        let data = try checkedData(of: event, for: channels[0])
+        return try await trigger(event, data: data, on: channels)
+    }
+
+    /// Triggers an event on channels, as the method does that takes an array of their names.
+    @discardableResult
+    public func trigger(_ event: Event, on channels: String...) async throws -> [String: ChannelState] {
+        try await trigger(event, on: channels)
+    }
+
+    /// Triggers up to ten events with one request.
+    ///
+    /// - Returns: What the server says about the channel of each event, in the same order.
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. If one event breaks a rule, none is triggered.
+    @discardableResult
+    public func trigger(_ batch: [BatchEvent]) async throws -> [ChannelState] {
+        guard (1...max(options.limits.eventsPerBatch, 1)).contains(batch.count) else {
+            throw PusherServerAPIError(
+                .invalidBatch,
+                "Batch not triggered: it has \(batch.count) events. Make it 1 to \(options.limits.eventsPerBatch)."
+            )
+        }
+        var texts: [String] = []
+        for element in batch {
+            try Self.check(channel: element.channel)
+            let data = try checkedData(of: element.event, for: element.channel)
+            texts.append(Self.body(of: element.event, data: data, channel: element.channel))
+        }
+        let body = #"{"batch":[\#(texts.joined(separator: ","))]}"#
+        let answer = try await sender.send(.init(method: "POST", path: "/batch_events", body: body))
+        let states = JSONValue(parsing: answer)?["batch"]?.array ?? []
+        return batch.indices.map { ChannelState(states.indices.contains($0) ? states[$0] : nil) }
+    }
+
+    /// Sends an event to a user who has signed in, on all of the user's connections.
+    ///
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. It is not an error if the user has no connection.
+    public func send(_ event: Event, toUser userID: String) async throws {
+        try Self.check(userID: userID)
+        let data = try checkedData(of: event, for: "")
+        try await trigger(event, data: data, on: [ChannelName.serverToUserPrefix + userID])
+    }
+
+    /// Ends all connections that a user has signed in on, with close code 4009.
+    ///
+    /// - Throws: ``PusherServerAPIError``, or `CancellationError`. It is not an error if the user has no connection.
+    public func terminateConnections(ofUser userID: String) async throws {
+        try Self.check(userID: userID)
+        let path = "/users/\(PercentEncoding.encode(userID))/terminate_connections"
+        _ = try await sender.send(.init(method: "POST", path: path, body: "{}"))
+    }
+
+    // MARK: Bodies
+
+    @discardableResult
+    private func trigger(_ event: Event, data: String, on channels: [String]) async throws -> [String: ChannelState] {
+        let body = Self.body(of: event, data: data, channels: channels)
+        let answer = try await sender.send(.init(method: "POST", path: "/events", body: body))
+        return (JSONValue(parsing: answer)?["channels"]?.object ?? [:]).mapValues { ChannelState($0) }
+    }
+
+    private static func body(of event: Event, data: String, channels: [String]) -> String {
+        object([
+            ("name", .string(event.name)), ("channels", .array(channels.map { .string($0) })), ("data", .string(data)),
+            ("socket_id", event.excludedSocketID.map { .string($0) }), ("info", event.info.text.map { .string($0) }),
+        ])
+    }
+
+    private static func body(of event: Event, data: String, channel: String) -> String {
+        object([
+            ("channel", .string(channel)), ("name", .string(event.name)), ("data", .string(data)),
+            ("socket_id", event.excludedSocketID.map { .string($0) }), ("info", event.info.text.map { .string($0) }),
+        ])
+    }
+
+    /// With its members in that order, as the official libraries have them.
+    private static func object(_ members: [(String, JSONValue?)]) -> String {
+        let texts = members.compactMap { name, value in value.map { "\"\(name)\":\($0.jsonText)" } }
+        return "{\(texts.joined(separator: ","))}"
+    }
+
+    // MARK: Checks
+
+    /// What is sent as the data of an event, encrypted if the channel is.
+    private func checkedData(of event: Event, for channel: String) throws(PusherServerAPIError) -> String {
+        guard (1...EventName.maximumLength).contains(event.name.utf8.count) else {
+            throw PusherServerAPIError(
+                .invalidEventName,
+                """
+                Invalid event name \(event.name.quoted): it has \(event.name.utf8.count) bytes. Give it 1 to \
+                \(EventName.maximumLength).
+                """
+            )
+        }
+        if let socketID = event.excludedSocketID { try Self.check(socketID: socketID) }
+        let isEncrypted = Self.isEncrypted(channel)
+        let data = isEncrypted ? try seal(event.data, for: channel) : event.data
+        guard data.utf8.count <= options.limits.eventDataSize else {
+            throw PusherServerAPIError(
+                .dataTooLong,
+                """
+                Event \(event.name.quoted) not triggered: its data has \(data.utf8.count) bytes\
+                \(isEncrypted ? " after encryption" : ""). Send at most \(options.limits.eventDataSize), or raise \
+                limits.eventDataSize if your server accepts more.
+                """
+            )
+        }
+        return data
+    }
+
+    private func seal(_ data: String, for channel: String) throws(PusherServerAPIError) -> String {
+        guard let key = SharedSecret.key(channel: channel, masterKey: try requiredMasterKey(for: channel)),
+            let sealed = EncryptedEvent.seal(data, with: key)
+        else {
+            throw PusherServerAPIError(
+                .encodingFailed,
+                "Encryption for \(channel.quoted) failed: there is no memory for it."
+            )
+        }
+        return sealed
+    }
+
+    func requiredMasterKey(for channel: String) throws(PusherServerAPIError) -> SecretKey {
+        guard let masterKey else {
+            throw PusherServerAPIError(
+                .missingEncryptionKey,
+                "Channel \(channel.quoted) is encrypted: there is no key for it. Set the application's encryptionMasterKey."
+            )
+        }
+        return masterKey
+    }
+
+    static func isEncrypted(_ channel: String) -> Bool {
+        ChannelKind(ofChannelNamed: channel).base == .privateEncrypted
+    }
+
+    static func check(channel: String) throws(PusherServerAPIError) {
+        do throws(ChannelName.ValidationError) {
+            _ = try ChannelName(channel)
+        } catch {
+            throw PusherServerAPIError(.invalidChannelName, "Invalid channel name \(channel.quoted): \(error).")
+        }
+    }
+
+    static func check(socketID: String) throws(PusherServerAPIError) {
+        guard SocketID.isValid(socketID) else {
+            throw PusherServerAPIError(
+                .invalidSocketID,
+                "Invalid socket id \(socketID.quoted): it is not of the form 123.456. Use the one that the client sends."
+            )
+        }
+    }
+
+    static func check(userID: String) throws(PusherServerAPIError) {
+        guard UserID.isValid(userID) else {
+            throw PusherServerAPIError(
+                .invalidUser,
+                "Invalid user id \(userID.quoted): it has \(userID.utf8.count) bytes. Give it 1 to \(UserID.maximumLength)."
+            )
+        }
+    }
+}

@@ -1,0 +1,45 @@
+import Foundation
+import PusherEncryption
+import PusherProtocol
+import RealtimePrimitives
+
+extension PusherServerAPI {
+    /// Checks the signature of a webhook, and reads it.
+    ///
+    /// - Parameters:
+    ///   - body: The body of the request, byte for byte as it was received.
+    ///   - key: The header field `X-Pusher-Key`.
+    ///   - signature: The header field `X-Pusher-Signature`.
+    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidWebhook`` if it is not from the server of
+    ///   this application. Answer such a request with status 401.
+    public func webhook(
+        body: some Sequence<UInt8>,
+        key: String?,
+        signature: String?
+    ) throws(PusherServerAPIError) -> Webhook {
+        let body = Array(body)
+        guard let key else { throw .invalidWebhook("the header field X-Pusher-Key is missing") }
+        guard key == application.key else { throw .invalidWebhook("it is for the key \(key.quoted)") }
+        guard let signature else { throw .invalidWebhook("the header field X-Pusher-Signature is missing") }
+        guard HMACSHA256.isValid(signature, for: body, secret: application.secret) else {
+            throw .invalidWebhook("the signature is not that of the body")
+        }
+        let value = String(validating: body, as: UTF8.self).flatMap { JSONValue(parsing: $0) }
+        guard let value, let time = value["time_ms"]?.double, let events = value["events"]?.array else {
+            throw .invalidWebhook("the body is not a JSON object with time_ms and events")
+        }
+        return Webhook(
+            time: Date(timeIntervalSince1970: time / 1_000),
+            events: events.compactMap { WebhookEvent($0) }
+        )
+    }
+}
+
+extension PusherServerAPIError {
+    fileprivate static func invalidWebhook(_ reason: String) -> Self {
+        PusherServerAPIError(
+            .invalidWebhook,
+            "Invalid webhook: \(reason). Refuse the request, and check key and secret if your server sent it."
+        )
+    }
+}

@@ -1,0 +1,112 @@
+import Foundation
+import PusherEncryption
+package import RealtimeHTTP
+import RealtimeNetworking
+import RealtimePrimitives
+
+/// The REST API of a Pusher Channels server, for backends.
+///
+/// It triggers events, asks what is on channels, authorizes channels, authenticates users, and checks webhooks.
+///
+/// ```swift
+/// let api = try PusherServerAPI(
+///     application: .init(id: "1", key: "app-key", secret: "app-secret"),
+///     endpoint: .pusher(cluster: "eu")
+/// )
+/// try await api.trigger(.init("created", json: ["id": 1]), on: "orders")
+/// ```
+///
+/// Make one object for an application and keep it: it keeps its HTTP connections for the next requests. It closes them
+/// when it is released, or by ``shutdown()``. All methods may be called from any thread or task.
+///
+/// Methods that make a request throw ``PusherServerAPIError``, or `CancellationError` if their task is cancelled. They check
+/// names, ids and sizes first, and throw without a request if one breaks the server's rules. Methods that make no
+/// request, such as ``authorizeChannel(_:socketID:member:)``, work without a server.
+public final class PusherServerAPI: Sendable {
+    /// The application that requests and authorizations are signed for.
+    public let application: Application
+    /// The server that requests are sent to.
+    public let endpoint: Endpoint
+    /// How requests are made.
+    public let options: Options
+
+    let signer: ApplicationSigner
+    let masterKey: SecretKey?
+    let sender: RequestSender
+
+    /// Makes an API. No connection is made before the first request.
+    ///
+    /// - Parameters:
+    ///   - application: The application's id, key and secret.
+    ///   - endpoint: The server.
+    ///   - options: How requests are made. Default: see ``Options``.
+    /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/invalidOption`` if a part of the application or
+    ///   of the endpoint cannot be used, or ``PusherServerAPIError/Code/invalidEncryptionKey``.
+    public convenience init(
+        application: Application,
+        endpoint: Endpoint,
+        options: Options = Options()
+    ) throws(PusherServerAPIError) {
+        let requester = AsyncHTTPRequester(
+            tls: options.tls,
+            proxies: ProxyRules(options.proxy),
+            connectTimeout: max(options.timeout, .zero)
+        )
+        try self.init(
+            application: application,
+            endpoint: endpoint,
+            options: options,
+            requester: requester,
+            unixTime: { Int(Date().timeIntervalSince1970) }
+        )
+    }
+
+    /// Makes an API with an HTTP client and a clock of its own: for tests.
+    package init(
+        application: Application,
+        endpoint: Endpoint,
+        options: Options,
+        requester: any HTTPRequester,
+        unixTime: @escaping @Sendable () -> Int
+    ) throws(PusherServerAPIError) {
+        try application.check()
+        try endpoint.check()
+        if let text = application.encryptionMasterKey {
+            guard let key = SecretKey(base64: text) else {
+                throw PusherServerAPIError(
+                    .invalidEncryptionKey,
+                    "Invalid encryption master key: it is not the base64 of 32 bytes. Make one with openssl rand -base64 32."
+                )
+            }
+            masterKey = key
+        } else {
+            masterKey = nil
+        }
+        self.application = application
+        self.endpoint = endpoint
+        self.options = options
+        signer = ApplicationSigner(key: application.key, secret: application.secret)
+        sender = RequestSender(
+            base: endpoint.url,
+            applicationPath: "/apps/\(application.id)",
+            signer: signer,
+            options: options,
+            requester: requester,
+            unixTime: unixTime
+        )
+    }
+
+    deinit { shutdown() }
+
+    /// Ends the requests that are under way, and closes all connections.
+    ///
+    /// Later requests throw ``PusherServerAPIError/Code/shutDown``. It may be called more than once.
+    public func shutdown() { sender.requester.shutdown() }
+}
+
+extension PusherServerAPI: CustomStringConvertible, CustomReflectable {
+    /// The application and the endpoint; nothing secret.
+    public var description: String { "PusherServerAPI(application: \(application), endpoint: \(endpoint))" }
+    /// The application and the endpoint; nothing secret.
+    public var customMirror: Mirror { Mirror(self, children: ["application": application, "endpoint": endpoint]) }
+}

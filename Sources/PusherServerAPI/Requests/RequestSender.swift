@@ -1,0 +1,214 @@
+import Foundation
+import Logging
+import PusherEncryption
+import PusherProtocol
+import RealtimeHTTP
+import RealtimeNetworking
+import RealtimePrimitives
+
+/// Signs requests, sends them, and tries again if that is safe.
+struct RequestSender: Sendable {
+    struct Request: Sendable {
+        var method: String
+        /// Behind the application's path, with a slash at its start, percent-encoded.
+        var path: String
+        var parameters: [String: String] = [:]
+        var body = ""
+
+        /// Whether it may be sent twice.
+        var isRepeatable: Bool { method == "GET" }
+    }
+
+    let base: String
+    let applicationPath: String
+    let signer: ApplicationSigner
+    let options: PusherServerAPI.Options
+    let requester: any HTTPRequester
+    let unixTime: @Sendable () -> Int
+
+    /// In bytes: the users of a channel can be many.
+    private static let maximumAnswerSize = 16 << 20
+    /// In seconds.
+    private static let maximumRetryAfter = 60
+
+    /// Why a try has brought no good answer.
+    private struct Failure: Error {
+        var error: PusherServerAPIError
+        var mayBeTriedAgain: Bool
+        var minimumDelay = Duration.zero
+    }
+
+    /// The body of an answer with a status of 200 to 299.
+    func send(_ request: Request) async throws -> String {
+        let start = ContinuousClock.now
+        var retryCount = 0
+        while true {
+            let failure: Failure
+            switch try await attempt(request, timeout: options.timeout - (.now - start)) {
+            case .success(let text): return text
+            case .failure(let failed): failure = failed
+            }
+            let elapsed = ContinuousClock.now - start
+            guard failure.mayBeTriedAgain, let delay = delay(retryCount, elapsed, failure),
+                elapsed + delay < options.timeout
+            else { throw failure.error }
+            retryCount += 1
+            options.logger.debug(
+                "The request failed and is tried again.",
+                metadata: [
+                    "pusher.path": "\(applicationPath)\(request.path)", "pusher.error": "\(failure.error)",
+                    "pusher.delay": "\(delay)",
+                ]
+            )
+            try await Task.sleep(for: delay)
+        }
+    }
+
+    private func delay(_ retryCount: Int, _ elapsed: Duration, _ failure: Failure) -> Duration? {
+        let context = RetryContext(
+            retryCount: retryCount,
+            elapsed: elapsed,
+            reason: failure.error,
+            minimumDelay: failure.minimumDelay,
+            random: .random(in: 0..<1)
+        )
+        return options.retryPolicy.delay(for: context).map { max($0, failure.minimumDelay) }
+    }
+
+    /// - Throws: If the task was cancelled.
+    private func attempt(_ request: Request, timeout: Duration) async throws -> Result<String, Failure> {
+        let path = applicationPath + request.path
+        let body = Array(request.body.utf8)
+        // Signed anew each time: signatures get too old.
+        let query = signer.query(
+            method: request.method,
+            path: path,
+            parameters: request.parameters,
+            body: body,
+            timestamp: unixTime()
+        )
+        var headers: HTTPFields = ["Accept": "application/json"]
+        if !body.isEmpty { headers.set("Content-Type", "application/json") }
+        let message = HTTPRequest(
+            url: "\(base)\(path)?\(query)",
+            method: request.method,
+            headers: headers,
+            body: body.isEmpty ? nil : body,
+            timeout: timeout,
+            maximumResponseSize: Self.maximumAnswerSize
+        )
+        do {
+            let response = try await requester.response(to: message)
+            options.logger.debug(
+                "The server answered a request.",
+                metadata: [
+                    "pusher.method": "\(request.method)", "pusher.path": "\(path)",
+                    "pusher.status": "\(response.status)",
+                ]
+            )
+            return read(response, to: request)
+        } catch let error as HTTPRequestError {
+            return .failure(failure(error, of: request))
+        }
+    }
+
+    // MARK: Answers
+
+    private func read(_ response: HTTPResponse, to request: Request) -> Result<String, Failure> {
+        // What cannot be read matters to those who have to read it only: an event was triggered all the same.
+        if (200..<300).contains(response.status) { return .success(String(decoding: response.body, as: UTF8.self)) }
+        let (code, advice) = Self.meaning(of: response.status)
+        let error = PusherServerAPIError(
+            code,
+            "\(subject(request)) failed: the server answered \(response.status)\(Self.words(of: response)). \(advice)",
+            status: response.status
+        )
+        let isTransient = [408, 429, 500, 502, 503, 504].contains(response.status)
+        return .failure(
+            Failure(
+                error: error,
+                mayBeTriedAgain: response.status == 429 || (isTransient && request.isRepeatable),
+                minimumDelay: RetryAfter.delay(
+                    response.headers["Retry-After"],
+                    now: Date(),
+                    maximum: Self.maximumRetryAfter
+                )
+            )
+        )
+    }
+
+    private static func meaning(of status: Int) -> (PusherServerAPIError.Code, String) {
+        switch status {
+        case 400: (.badRequest, "The server says what is wrong with the request.")
+        case 401: (.unauthorized, "Check app id, key and secret, and this machine's clock.")
+        case 403: (.forbidden, "Check whether the application is enabled, and within its quota.")
+        case 404: (.notFound, "Check the app id, and the path of the endpoint.")
+        case 413: (.tooLarge, "Send less data with one event.")
+        case 429: (.tooManyRequests, "Send fewer requests.")
+        case 500...599: (.serverFailed, "Try again later, or look into the server's log.")
+        default: (.unexpectedAnswer, "Check host, port and path of the endpoint.")
+        }
+    }
+
+    /// What the body of a refusal says: in the server's words, if they are not a page for browsers.
+    private static func words(of response: HTTPResponse) -> String {
+        let body = String(decoding: response.body.prefix(2_000), as: UTF8.self)
+        let value = JSONValue(parsing: body)
+        let text = value?["error"]?.string ?? value?["message"]?.string ?? body
+        let line = text.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        guard !line.isEmpty, !line.hasPrefix("<") else { return "" }
+        return " (\(withoutSignatures(line).prefix(fittingUTF8Bytes: 300)))"
+    }
+
+    /// Servers show the signature that they expect, or the one that they got.
+    static func withoutSignatures(_ text: String) -> String {
+        var result = ""
+        for part in text.split(omittingEmptySubsequences: false, whereSeparator: { !$0.isHexDigit }) {
+            // The character before it, if there was a part.
+            if part.startIndex > text.startIndex { result.append(text[text.index(before: part.startIndex)]) }
+            result += part.utf8.count >= 64 ? "…" : part
+        }
+        return result
+    }
+
+    // MARK: No answer
+
+    private func failure(_ error: HTTPRequestError, of request: Request) -> Failure {
+        let tls = error.cause as? TLSFailure
+        let (code, advice): (PusherServerAPIError.Code, String) =
+            switch error.kind {
+            case .invalidRequest: (.invalidOption, "Change the endpoint or the options.")
+            case .timedOut: (.timedOut, "Check host and port, and whether the server runs.")
+            case .failed where tls?.reason == .notTLS: (.tlsFailed, "Use the server without TLS, or another port.")
+            case .failed where tls != nil: (.tlsFailed, "Check the server's certificate, and which ones are trusted.")
+            case .failed where error.isUnsent: (.connectionFailed, "Check host and port, and whether the server runs.")
+            case .failed:
+                (
+                    .connectionFailed,
+                    base.hasPrefix("https")
+                        ? "Look into the server's log." : "Check whether the server expects TLS on that port."
+                )
+            case .redirectRefused: (.unexpectedAnswer, "Use the address that the server redirects to.")
+            case .shutDown: (.shutDown, "Make requests before shutdown() only.")
+            }
+        return Failure(
+            error: PusherServerAPIError(
+                code,
+                "\(subject(request)) failed: \(error.message). \(advice)",
+                cause: tls ?? error.cause
+            ),
+            mayBeTriedAgain: error.kind == .failed && tls == nil && (request.isRepeatable || error.isUnsent)
+        )
+    }
+
+    private func subject(_ request: Request) -> String { "\(request.method) \(base)\(applicationPath)\(request.path)" }
+}
+
+extension PusherServerAPIError {
+    static func unexpected(_ reason: String, from base: String) -> Self {
+        PusherServerAPIError(
+            .unexpectedAnswer,
+            "The answer of \(base) cannot be read: \(reason). Check whether this is the address of a Pusher server."
+        )
+    }
+}

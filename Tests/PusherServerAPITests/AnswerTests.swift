@@ -1,0 +1,152 @@
+import PusherServerAPI
+import RealtimeHTTP
+import TestSupport
+import Testing
+
+@Suite("What the server API makes of answers", .timeLimit(.minutes(5)))
+struct AnswerTests {
+    private static let event = PusherServerAPI.Event("e", data: "{}")
+
+    @Test(
+        "each status is an error of its own",
+        arguments: [
+            (400, .badRequest), (401, .unauthorized), (403, .forbidden), (404, .notFound), (413, .tooLarge),
+            (429, .tooManyRequests), (500, .serverFailed), (503, .serverFailed), (418, .unexpectedAnswer),
+        ] as [(Int, PusherServerAPIError.Code)]
+    )
+    func statuses(status: Int, code: PusherServerAPIError.Code) async throws {
+        let (api, _) = try OfflineAPI.make(answers: [.answer(status, "the reason\nis this")])
+        let error = try #require(await failure { try await api.trigger(Self.event, on: "a") })
+        #expect(error.code == code)
+        #expect(error.status == status)
+        #expect(
+            error.message.hasPrefix(
+                "POST https://api-eu.pusher.com:443/apps/3/events failed: the server answered \(status) (the reason is this). "
+            )
+        )
+    }
+
+    @Test(
+        "a page for browsers is left out, a signature too, and the text of JSON is taken",
+        arguments: [
+            ("<html>no</html>", ". "), (#"{"error":"not so"}"#, " (not so). "),
+            ("got \(String(repeating: "0f", count: 32))!", " (got …!). "),
+        ]
+    )
+    func words(body: String, shown: String) async throws {
+        let (api, _) = try OfflineAPI.make(answers: [.answer(401, body)])
+        let error = await failure { try await api.trigger(Self.event, on: "a") }
+        #expect(error?.message.contains("the server answered 401\(shown)") == true, "\(error?.message ?? "")")
+    }
+
+    // MARK: Retries
+
+    @Test(
+        "a request that reads is tried again after a failure that may pass",
+        arguments: [408, 429, 500, 502, 503, 504]
+    )
+    func readAgain(status: Int) async throws {
+        let (api, requester) = try OfflineAPI.make(answers: [.answer(status), .failed(isUnsent: false), .answer(200)])
+        _ = try await api.channels()
+        #expect(requester.log.count == 3)
+    }
+
+    @Test(
+        "it is not tried again for ever, nor after another failure",
+        arguments: [(500, 3), (501, 1), (401, 1), (404, 1)]
+    )
+    func readNoMore(status: Int, requests: Int) async throws {
+        let (api, requester) = try OfflineAPI.make(answers: [.answer(status)])
+        #expect(await failure { _ = try await api.channels() }?.status == status)
+        #expect(requester.log.count == requests)
+    }
+
+    @Test(
+        "a request that changes something is tried again only if the server cannot have obeyed it",
+        arguments: [
+            (.answer(429), 2), (.failed(isUnsent: true), 2), (.failed(isUnsent: false), 1), (.answer(500), 1),
+            (.answer(502), 1), (.answer(503), 1), (.answer(408), 1),
+        ] as [(Result<HTTPResponse, HTTPRequestError>, Int)]
+    )
+    func changeAgain(first: Result<HTTPResponse, HTTPRequestError>, requests: Int) async throws {
+        for call in [
+            { try await $0.trigger(Self.event, on: "a") }, { try await $0.trigger([.init(Self.event, on: "a")]) },
+            { try await $0.send(Self.event, toUser: "1") }, { try await $0.terminateConnections(ofUser: "1") },
+        ] as [(PusherServerAPI) async throws -> Void] {
+            let (api, requester) = try OfflineAPI.make(answers: [first, .answer(200)])
+            let error = await failure { try await call(api) }
+            #expect((error == nil) == (requests == 2))
+            #expect(requester.log.count == requests)
+        }
+    }
+
+    @Test("no retry begins that would end after the timeout: the server may ask to wait longer than that")
+    func retryAfter() async throws {
+        let (api, requester) = try OfflineAPI.make(answers: [.answer(429, "", headers: ["Retry-After": "60"])]) {
+            $0.timeout = .seconds(30)
+        }
+        #expect(await failure { _ = try await api.channels() }?.code == .tooManyRequests)
+        #expect(requester.log.count == 1)
+    }
+
+    // MARK: States
+
+    @Test("channels with what is known about them, also as servers in PHP write it")
+    func channels() async throws {
+        let (api, _) = try OfflineAPI.make(answers: [
+            .answer(
+                200,
+                #"{"channels":{"presence-a":{"user_count":2},"b":[],"c":{"subscription_count":3,"occupied":true}}}"#
+            ),
+            .answer(200, #"{"channels":[]}"#), .answer(200, "[]"), .answer(200, "no JSON"),
+        ])
+        #expect(
+            try await api.channels() == [
+                "presence-a": .init(userCount: 2), "b": .init(), "c": .init(isOccupied: true, subscriptionCount: 3),
+            ]
+        )
+        #expect(try await api.channels().isEmpty)
+        for _ in 1...2 { #expect(await failure { _ = try await api.channels() }?.code == .unexpectedAnswer) }
+    }
+
+    @Test("a channel with its cached event")
+    func channel() async throws {
+        let (api, requester) = try OfflineAPI.make(answers: [
+            .answer(200, #"{"occupied":false,"cache":{"data":"{}","ttl":60}}"#),
+            .answer(200, #"{"occupied":true,"cache":null}"#),
+        ])
+        #expect(
+            try await api.channel("cache-a", info: [.cache, .subscriptionCount])
+                == .init(isOccupied: false, cachedEvent: .init(data: "{}", timeToLive: .seconds(60)))
+        )
+        #expect(requester.log.elements.first?.url.contains("/channels/cache-a?") == true)
+        #expect(requester.log.elements.first?.url.contains("info=subscription_count%2Ccache") == true)
+        #expect(try await api.channel("cache-a") == .init(isOccupied: true))
+    }
+
+    @Test("users, whose ids some servers write as numbers")
+    func users() async throws {
+        let (api, _) = try OfflineAPI.make(answers: [
+            .answer(200, #"{"users":[{"id":"a"},{"id":7}]}"#), .answer(200, "{}"),
+        ])
+        #expect(try await api.users(on: "presence-a") == ["a", "7"])
+        #expect(await failure { _ = try await api.users(on: "presence-a") }?.code == .unexpectedAnswer)
+    }
+
+    @Test("bytes that are no text are an error only if they have to be read")
+    func notText() async throws {
+        let (api, _) = try OfflineAPI.make(answers: [.success(HTTPResponse(status: 200, body: [0xFF, 0xFE]))])
+        #expect(try await api.trigger(Self.event, on: "a").isEmpty)
+        #expect(await failure { _ = try await api.channel("a") }?.code == .unexpectedAnswer)
+    }
+
+    @Test(
+        "an event that was accepted is no error, whatever the answer says",
+        arguments: ["{}", "", "ok", #"{"ok":true}"#]
+    )
+    func accepted(body: String) async throws {
+        let (api, _) = try OfflineAPI.make(answers: [.answer(202, body)])
+        #expect(try await api.trigger(Self.event, on: "a").isEmpty)
+        #expect(try await api.trigger([.init(Self.event, on: "a")]) == [.init()])
+    }
+}

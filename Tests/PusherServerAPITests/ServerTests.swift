@@ -1,0 +1,305 @@
+import Foundation
+import NIOHTTP1
+import PusherClient
+import PusherServerAPI
+import PusherTestServer
+import SocketTestSupport
+import TestSupport
+import TestTLS
+import Testing
+
+@Suite("The server API on sockets", .timeLimit(.minutes(5)))
+struct ServerTests {
+    private static func api(
+        of server: PusherTestServer,
+        secret: String? = nil,
+        useTLS: Bool? = nil,
+        _ change: (inout PusherServerAPI.Options) -> Void = { _ in }
+    ) throws -> PusherServerAPI {
+        var options = PusherServerAPI.Options()
+        options.timeout = .patience
+        options.proxy = .direct
+        options.logger = .quiet
+        options.retryPolicy = .delays([], repeatsLast: false)
+        change(&options)
+        let application = server.options.application
+        return try PusherServerAPI(
+            application: .init(
+                id: application.id,
+                key: application.key,
+                secret: secret ?? application.secret,
+                encryptionMasterKey: server.options.encryptionMasterKey
+            ),
+            endpoint: .init(host: server.host, port: server.port, useTLS: useTLS ?? server.usesTLS),
+            options: options
+        )
+    }
+
+    private func client(of server: PusherTestServer) -> Pusher {
+        Pusher(
+            key: server.options.application.key,
+            options: PusherClientOptions(
+                authMethod: .endpoint(server.httpURL + "/pusher/auth"),
+                host: .host(server.host),
+                port: server.port,
+                useTLS: false,
+                userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth"),
+                logger: .quiet
+            )
+        )
+    }
+
+    @Test(
+        "an event reaches a client, in each dialect, encrypted if its channel is",
+        arguments: [.pusher, .soketi, .reverb, .pylon, .slanger] as [PusherTestServer.Dialect]
+    )
+    func trigger(dialect: PusherTestServer.Dialect) async throws {
+        var options = PusherTestServer.Options()
+        options.dialect = dialect
+        try await PusherTestServer.withServer(options: options) { server in
+            let (api, pusher) = (try Self.api(of: server), client(of: server))
+            for name in ["orders", "private-encrypted-orders"] {
+                let channel = pusher.subscribe(name)
+                var events = channel.events(named: "created").makeAsyncIterator()
+                pusher.connect()
+                try await channel.subscribed()
+                try await api.trigger(try .init("created", json: ["id": 1]), on: name)
+                #expect(await events.next()?.data == #"{"id":1}"#)
+                try await api.trigger([
+                    .init(.init("created", data: "a"), on: name), .init(.init("created", data: "b"), on: name),
+                ])
+                #expect(await events.next()?.data == "a")
+                #expect(await events.next()?.data == "b")
+            }
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("channels, their numbers and their users are told; an excluded connection gets no event")
+    func states() async throws {
+        try await PusherTestServer.withServer { server in
+            let (api, pusher) = (try Self.api(of: server), client(of: server))
+            let room = pusher.subscribe("presence-room=a@b,c.d;e")
+            let orders = pusher.subscribe("orders")
+            var events = orders.events(named: "created").makeAsyncIterator()
+            let socketID = try await pusher.connected()
+            try await room.subscribed()
+            try await orders.subscribed()
+            #expect(
+                try await api.channels(withPrefix: "presence-", info: [.userCount]) == [room.name: .init(userCount: 1)]
+            )
+            #expect(Set(try await api.channels().keys) == [room.name, "orders"])
+            #expect(
+                try await api.channel(room.name, info: [.userCount, .subscriptionCount])
+                    == .init(isOccupied: true, userCount: 1, subscriptionCount: 1)
+            )
+            #expect(try await api.channel("empty").isOccupied == false)
+            #expect(try await api.users(on: room.name) == [socketID])
+            let info = try await api.trigger(
+                .init("created", data: "1", excluding: socketID, info: .subscriptionCount),
+                on: "orders"
+            )
+            #expect(info == ["orders": .init(subscriptionCount: 1)])
+            try await api.trigger(.init("created", data: "2"), on: "orders")
+            #expect(await events.next()?.data == "2")
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("an event for a user reaches the user, whose connections can be terminated")
+    func users() async throws {
+        var options = PusherTestServer.Options()
+        options.authenticateUser = { _ in .allow(userID: "ada lovelace/ü") }
+        try await PusherTestServer.withServer(options: options) { server in
+            let (api, pusher) = (try Self.api(of: server), client(of: server))
+            var events = pusher.user.events(named: "hello").makeAsyncIterator()
+            var errors = pusher.errors.makeAsyncIterator()
+            pusher.connect()
+            pusher.signIn()
+            try await pusher.signedIn()
+            try await api.send(.init("hello", data: "1"), toUser: "ada lovelace/ü")
+            #expect(await events.next()?.data == "1")
+            try await api.terminateConnections(ofUser: "ada lovelace/ü")
+            #expect(await errors.next()?.serverCode == 4009)
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("authorizations are accepted by the server")
+    func authorizations() async throws {
+        try await PusherTestServer.withServer { server in
+            let api = try Self.api(of: server)
+            let pusher = Pusher(
+                key: server.options.application.key,
+                options: PusherClientOptions(
+                    authMethod: .authorizer(authorizer: BackendAuthorizer(api: api)),
+                    host: .host(server.host),
+                    port: server.port,
+                    useTLS: false,
+                    userAuthMethod: .authenticator { socketID in
+                        let answer = try api.authenticateUser(.init(id: "7"), socketID: socketID)
+                        return UserAuth(auth: answer.auth, userData: answer.userData ?? "")
+                    },
+                    logger: .quiet
+                )
+            )
+            pusher.connect()
+            for name in ["private-a", "presence-a", "private-encrypted-a"] {
+                try await pusher.subscribe(name).subscribed()
+            }
+            pusher.signIn()
+            try await pusher.signedIn()
+            #expect(try await api.users(on: "presence-a") == ["7"])
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("the server's webhooks are valid")
+    func webhooks() async throws {
+        try await HTTPTestServer.serving { _ in
+            .answer(200)
+        } _: { backend in
+            var options = PusherTestServer.Options()
+            options.webhookURL = backend.url
+            try await PusherTestServer.withServer(options: options) { server in
+                let (api, pusher) = (try Self.api(of: server), client(of: server))
+                pusher.connect()
+                try await pusher.subscribe("presence-a").subscribed()
+                let request = try #require(await backend.nextRequest())
+                let webhook = try api.webhook(
+                    body: request.body.utf8,
+                    key: request.headers.first(name: "X-Pusher-Key"),
+                    signature: request.headers.first(name: "X-Pusher-Signature")
+                )
+                #expect(webhook.events.map(\.name) == [.channelOccupied, .memberAdded])
+                #expect(webhook.events.last?.channel == "presence-a")
+                #expect(webhook.events.last?.userID != nil)
+                await pusher.disconnected()
+            }
+        }
+    }
+
+    // MARK: Failures
+
+    @Test("a wrong secret is unauthorized, and no signature is shown")
+    func wrongSecret() async throws {
+        try await PusherTestServer.withServer { server in
+            let api = try Self.api(of: server, secret: "another")
+            let error = await failure { try await api.trigger(.init("e", data: ""), on: "a") }
+            #expect(error?.code == .unauthorized)
+            #expect(error?.message.contains("Check app id, key and secret") == true)
+        }
+    }
+
+    @Test("no server is a failed connection")
+    func noServer() async throws {
+        var options = PusherTestServer.Options()
+        options.host = LoopbackAddress.ofItsOwn()
+        let server = PusherTestServer(options: options)
+        try await server.start()
+        await server.shutdown()
+        let api = try Self.api(of: server)
+        let error = await failure { _ = try await api.channels() }
+        #expect(error?.code == .connectionFailed)
+        #expect(error?.message.contains("whether the server runs") == true)
+    }
+
+    @Test("a host that does not resolve is a failed connection")
+    func unresolved() async throws {
+        var options = PusherServerAPI.Options()
+        (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .patience)
+        let api = try PusherServerAPI(
+            application: .init(id: "1", key: "k", secret: "s"),
+            endpoint: .init(host: "cluster.invalid"),
+            options: options
+        )
+        let error = await failure { _ = try await api.channels() }
+        #expect(error?.code == .connectionFailed)
+        #expect(error?.message.contains("could not be resolved") == true)
+    }
+
+    @Test("TLS where the server has none is a TLS failure, and says so")
+    func tlsAgainstPlain() async throws {
+        try await PusherTestServer.withServer { server in
+            let api = try Self.api(of: server, useTLS: true)
+            let error = await failure { _ = try await api.channels() }
+            #expect(error?.code == .tlsFailed)
+            #expect(error?.tlsFailure?.reason == .notTLS)
+            #expect(error?.message.contains("without TLS") == true)
+        }
+    }
+
+    @Test("no TLS where the server wants it is a failure that asks for TLS; with it, its certificate has to be trusted")
+    func plainAgainstTLS() async throws {
+        let certificates = try TestCertificates()
+        var options = PusherTestServer.Options()
+        options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
+        try await PusherTestServer.withServer(options: options) { server in
+            let plain = try Self.api(of: server, useTLS: false)
+            let error = await failure { _ = try await plain.channels() }
+            #expect(error?.code == .connectionFailed)
+            #expect(error?.message.contains("expects TLS") == true)
+            let untrusting = try Self.api(of: server)
+            #expect(await failure { _ = try await untrusting.channels() }?.code == .tlsFailed)
+            let trusting = try Self.api(of: server) { $0.tls.trustRoots = .only(pem: certificates.rootPEM) }
+            #expect(try await trusting.channels().isEmpty)
+        }
+    }
+
+    @Test("a server that does not answer is given up after the timeout")
+    func silence() async throws {
+        try await HTTPTestServer.serving { _ in
+            .nothing
+        } _: { backend in
+            var options = PusherServerAPI.Options()
+            (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .milliseconds(200))
+            let api = try PusherServerAPI(
+                application: .init(id: "1", key: "k", secret: "s"),
+                endpoint: .init(host: "127.0.0.1", port: backend.port, useTLS: false),
+                options: options
+            )
+            #expect(await failure { _ = try await api.channels() }?.code == .timedOut)
+        }
+    }
+
+    @Test("a shutdown ends requests and lets none begin; a cancelled task gets CancellationError")
+    func endings() async throws {
+        try await HTTPTestServer.serving { _ in
+            .nothing
+        } _: { backend in
+            var options = PusherServerAPI.Options()
+            (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .patience)
+            let api = try PusherServerAPI(
+                application: .init(id: "1", key: "k", secret: "s"),
+                endpoint: .init(host: "127.0.0.1", port: backend.port, useTLS: false),
+                options: options
+            )
+            let cancelled = Task { _ = try await api.channels() }
+            _ = await backend.nextRequest()
+            cancelled.cancel()
+            await #expect(throws: CancellationError.self) { try await cancelled.value }
+            let ended = Task { await failure { _ = try await api.channels() } }
+            _ = await backend.nextRequest()
+            api.shutdown()
+            #expect(await ended.value?.code == .shutDown)
+            #expect(await failure { _ = try await api.channels() }?.code == .shutDown)
+        }
+    }
+}
+
+/// A backend without HTTP between it and the client.
+private final class BackendAuthorizer: AsyncAuthorizer {
+    let api: PusherServerAPI
+
+    init(api: PusherServerAPI) { self.api = api }
+
+    func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth {
+        let isPresence = request.channelName.hasPrefix("presence-")
+        let answer = try api.authorizeChannel(
+            request.channelName,
+            socketID: request.socketID,
+            member: isPresence ? .init(id: "7") : nil
+        )
+        return PusherAuth(auth: answer.auth, channelData: answer.channelData, sharedSecret: answer.sharedSecret)
+    }
+}
