@@ -188,8 +188,9 @@ let package = Package(
         .executableTarget(
             name: "pusher",
             dependencies: [
-                "PusherClient", "PusherProtocol", "PusherTestServer", argumentParser, asyncHTTPClient, logging, nioCore,
-                nioPosix, nioHTTP1,
+                "PusherClient", "PusherServerAPI", "PusherTestServer", "PusherProtocol", "PusherEncryption",
+                "RealtimeHTTP", "RealtimeNetworking", "RealtimePrimitives", argumentParser, asyncHTTPClient, logging,
+                nioCore, nioPosix, nioHTTP1,
             ],
             swiftSettings: settings
         ),
@@ -392,8 +393,17 @@ let package = Package(
         .testTarget(
             name: "PusherServerAPITests",
             dependencies: [
-                "PusherServerAPI", "PusherTestServer", "PusherClient", "RealtimeHTTP", "SocketTestSupport", "TestSupport",
+                "PusherServerAPI", "PusherTestServer", "PusherClient", "RealtimeHTTP", "SocketTestSupport",
+                "TestSupport",
                 "TestTLS", logging, nioHTTP1,
+            ],
+            swiftSettings: settings
+        ),
+        // Runs the tool that was built beside it.
+        .testTarget(
+            name: "PusherCommandTests",
+            dependencies: [
+                "PusherClient", "PusherTestServer", "SocketTestSupport", "TestSupport", "TestTLS", crypto, logging,
             ],
             swiftSettings: settings
         ),

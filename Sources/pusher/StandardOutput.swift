@@ -3,6 +3,8 @@ import Foundation
 
 /// What the commands print.
 enum StandardOutput {
+    static let isTerminal = isatty(STDOUT_FILENO) == 1
+
     /// Writes the text at once, also into a pipe. A line goes out in one write, so that lines of several tasks do not mix.
     ///
     /// - Throws: If nobody reads the pipe any more, an error without a text, whose exit code is the one that shells show
@@ -23,5 +25,5 @@ enum StandardOutput {
     }
 
     /// The signal would end the process where it stands, and the server could not say goodbye to its clients.
-    private static let ignoresBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
+    static let ignoresBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 }

@@ -44,6 +44,7 @@ struct ServerTests {
                 port: server.port,
                 useTLS: false,
                 userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth"),
+                timeouts: .patient,
                 logger: .quiet
             )
         )
@@ -140,6 +141,7 @@ struct ServerTests {
                         let answer = try api.authenticateUser(.init(id: "7"), socketID: socketID)
                         return UserAuth(auth: answer.auth, userData: answer.userData ?? "")
                     },
+                    timeouts: .patient,
                     logger: .quiet
                 )
             )
@@ -301,5 +303,12 @@ private final class BackendAuthorizer: AsyncAuthorizer {
             member: isPresence ? .init(id: "7") : nil
         )
         return PusherAuth(auth: answer.auth, channelData: answer.channelData, sharedSecret: answer.sharedSecret)
+    }
+}
+
+extension PusherTimeouts {
+    /// Longer than anything takes.
+    fileprivate static var patient: Self {
+        Self(connectionAttempt: .patience, subscription: .patience, authorization: .patience, signIn: .patience)
     }
 }

@@ -1,0 +1,177 @@
+import ArgumentParser
+import Foundation
+import PusherServerAPI
+
+struct AuthorizeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "authorize",
+        abstract: "Sign for a channel or a user, and find out why another signature differs.",
+        usage: """
+            pusher authorize CHANNEL --socket-id ID [--user-id ID | --channel-data JSON] [options]
+            pusher authorize --user-data JSON --socket-id ID [options]
+            """,
+        discussion: """
+            Prints the text that is signed, and the answer that your backend is to give. It makes no request without --auth-url.
+
+            With --auth, it compares a signature with the right one. With --auth-url, it asks your backend as a client does, \
+            prints what was sent and what came back, and compares. The exit code is 1 if they differ.
+
+            The key of an encrypted channel is compared, and never printed.
+
+            EXAMPLES
+              pusher authorize private-chat --socket-id 1234.5678
+              pusher authorize presence-room --socket-id 1234.5678 --user-id ada
+              pusher authorize private-chat --socket-id 1234.5678 --auth app-key:0123…
+              pusher authorize private-chat --socket-id 1234.5678 --auth-url http://127.0.0.1:8000/broadcasting/auth
+              pusher authorize --user-data '{"id":"ada"}' --socket-id 1234.5678
+            """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+
+    @Argument(help: "The channel's name.")
+    var channel: String?
+
+    @Option(help: ArgumentHelp("The connection that wants to subscribe or to sign in.", valueName: "id"))
+    var socketID: String
+
+    @Option(help: ArgumentHelp("The user on a presence channel.", valueName: "id"))
+    var userID: String?
+
+    @Option(help: ArgumentHelp("The user on a presence channel, byte for byte as it is signed.", valueName: "json"))
+    var channelData: String?
+
+    @Option(help: ArgumentHelp("The user who signs in, byte for byte as it is signed.", valueName: "json"))
+    var userData: String?
+
+    @Option(help: ArgumentHelp("A signature to compare.", valueName: "key:signature"))
+    var auth: String?
+
+    @Option(help: ArgumentHelp("The address at which your backend authorizes.", valueName: "url"))
+    var authURL: String?
+
+    func validate() throws {
+        guard (channel == nil) != (userData == nil) else {
+            throw ValidationError("Give either a channel, or --user-data for a sign-in.")
+        }
+        guard userData == nil || (userID == nil && channelData == nil) else {
+            throw ValidationError("--user-data excludes --user-id and --channel-data: these are for channels.")
+        }
+        guard userID == nil || channelData == nil else {
+            throw ValidationError("--user-id and --channel-data exclude each other.")
+        }
+        guard userID == nil || authURL == nil else {
+            throw ValidationError("--user-id and --auth-url exclude each other: your backend says who the user is.")
+        }
+        guard auth == nil || authURL == nil else { throw ValidationError("--auth and --auth-url exclude each other.") }
+    }
+
+    func run() async throws {
+        let server = try server.server
+        if let authURL {
+            let answer = try await BackendQuestion(url: authURL, channel: channel, socketID: socketID)
+                .answer(timeLimit: self.server.timeLimit)
+            return try compare(answer, server)
+        }
+        // A channel's data that is part of the answer to compare may be anything: it is given as an option.
+        let expected = try expected(server, data: nil)
+        if let auth {
+            let given = GivenAuthorization(
+                auth: auth,
+                data: expected.channelData ?? expected.userData,
+                sharedSecret: expected.sharedSecret,
+                sent: nil
+            )
+            return try report(expected, given, server)
+        }
+        try output.print(text: rows(signedRows(expected)), json: signedMembers(expected))
+    }
+
+    /// - Parameter data: The data of an answer, which counts unless an option says otherwise.
+    private func expected(_ server: Server, data: String?) throws -> PusherServerAPI.Authorization {
+        if let channel, channel.hasPrefix("presence-"), userID == nil, channelData == nil, data == nil {
+            throw StandardError.failure(
+                authURL == nil
+                    ? "Presence channels need a user. Give --user-id or --channel-data."
+                    : "The answer of your backend has no channel_data. Presence channels need it, with a user_id.",
+                authURL == nil ? .validationFailure : .failure
+            )
+        }
+        do {
+            let api = try server.makeAPI(timeLimit: .seconds(1))
+            defer { api.shutdown() }
+            guard let channel else {
+                return try api.authenticateUser(.init(userData: data ?? userData ?? ""), socketID: socketID)
+            }
+            let member: PusherServerAPI.Member? =
+                if let channelData = channelData ?? data {
+                    .init(channelData: channelData)
+                } else {
+                    userID.map { .init(id: $0) }
+                }
+            return try api.authorizeChannel(channel, socketID: socketID, member: member)
+        } catch {
+            throw StandardError.failure(error.message, .validationFailure)
+        }
+    }
+
+    private func compare(_ given: GivenAuthorization, _ server: Server) throws {
+        try report(try expected(server, data: given.data), given, server)
+    }
+
+    private func report(
+        _ expected: PusherServerAPI.Authorization,
+        _ given: GivenAuthorization,
+        _ server: Server
+    ) throws {
+        let diagnosis = SignatureDiagnosis(
+            application: server.application,
+            socketID: socketID,
+            channel: channel,
+            expected: expected,
+            given: given
+        )
+        let problems = diagnosis.problems
+        try output.print(
+            text: rows(
+                [("sent", given.sent)] + signedRows(expected) + [("got", given.auth)]
+                    + (problems.isEmpty ? [("result", "the signature is right")] : problems.map { ("differs", $0) })
+            ),
+            json: [("sent", given.sent.map { PrintedJSON.quoted($0) })] + signedMembers(expected) + [
+                ("got", PrintedJSON.quoted(given.auth)), ("matches", "\(problems.isEmpty)"),
+                ("differences", JSONLine.array(problems.map { PrintedJSON.quoted($0) })),
+            ]
+        )
+        if let first = problems.first { throw StandardError.failure("The authorization is not right: \(first)") }
+    }
+
+    private func signedText(_ expected: PusherServerAPI.Authorization) -> String {
+        SignatureDiagnosis.text(
+            socketID: socketID,
+            channel: channel,
+            data: expected.channelData ?? expected.userData
+        )
+    }
+
+    private func signedRows(_ expected: PusherServerAPI.Authorization) -> [(String, String?)] {
+        [
+            ("signed text", signedText(expected)), ("auth", expected.auth), ("channel_data", expected.channelData),
+            ("user_data", expected.userData), ("shared_secret", expected.sharedSecret.map { _ in "(not shown)" }),
+        ]
+    }
+
+    private func signedMembers(_ expected: PusherServerAPI.Authorization) -> [(String, String?)] {
+        [
+            ("signed", PrintedJSON.quoted(signedText(expected))), ("auth", PrintedJSON.quoted(expected.auth)),
+            ("channel_data", expected.channelData.map { PrintedJSON.quoted($0) }),
+            ("user_data", expected.userData.map { PrintedJSON.quoted($0) }),
+        ]
+    }
+
+    private func rows(_ rows: [(String, String?)]) -> [String] {
+        rows.compactMap { title, value in
+            value.map { "\(title.padding(toLength: 13, withPad: " ", startingAt: 0))  \($0.escapingControls)" }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+import ArgumentParser
+import PusherClient
+import PusherProtocol
+import PusherServerAPI
+
+struct ListenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "listen",
+        abstract: "Print the events on channels as they arrive.",
+        discussion: """
+            Prints one event after the other: for people on a terminal; as JSON with --json, or if the output is a file or a \
+            pipe. Everything else goes to the standard error: the connection, its losses and their reasons, and who comes to \
+            and leaves presence channels. Control-C ends it with a summary.
+
+            Private, presence and encrypted channels are authorized with the secret, or by your backend with --auth-url.
+
+            EXAMPLES
+              pusher listen orders
+              pusher listen orders private-chat --event created --event 'client-*'
+              pusher listen presence-room --user-id ada --user-info '{"name": "Ada"}'
+              pusher listen private-chat --auth-url http://127.0.0.1:8000/broadcasting/auth
+              pusher listen orders --limit 1 | jq .data
+
+            EXIT CODES
+              0   after Control-C, or --limit events
+              1   the server or your backend refused it, or the options cannot connect
+              2   there was no connection within --timeout
+              64  wrong usage
+            """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+
+    @Argument(help: "The channels' names.")
+    var channels: [String]
+
+    @Option(
+        name: .customLong("event"),
+        help: ArgumentHelp(
+            "Print only events of this name; with an asterisk at its end, of names that begin with it. Can be repeated.",
+            valueName: "name"
+        )
+    )
+    var names: [String] = []
+
+    @Option(help: "End after so many printed events.")
+    var limit: Int?
+
+    @Option(
+        help: ArgumentHelp(
+            "The address at which your backend authorizes channels, instead of the secret.",
+            valueName: "url"
+        )
+    )
+    var authURL: String?
+
+    @Option(help: ArgumentHelp("Who you are on presence channels. Default: the socket id.", valueName: "id"))
+    var userID: String?
+
+    @Option(help: ArgumentHelp("What others see of you on presence channels.", valueName: "json"))
+    var userInfo: String?
+
+    func validate() throws {
+        for channel in channels {
+            do throws(ChannelName.ValidationError) {
+                _ = try ChannelName(channel)
+            } catch {
+                throw ValidationError("The channel \(channel.quoted) cannot be one: \(error).")
+            }
+        }
+        if let limit, limit < 1 { throw ValidationError("--limit takes a number from 1.") }
+        if userInfo != nil, userID == nil { throw ValidationError("--user-info needs --user-id.") }
+        if let userInfo, PrintedJSON(userInfo) == nil { throw ValidationError("--user-info takes JSON.") }
+        if authURL != nil, userID != nil {
+            throw ValidationError("--user-id and --auth-url exclude each other: your backend says who you are.")
+        }
+    }
+
+    func run() async throws {
+        let server = try server.server
+        let listening = Listening(
+            server: server,
+            pusher: makeClient(of: server),
+            channels: channels,
+            names: names,
+            limit: limit,
+            timeLimit: self.server.timeLimit,
+            output: output
+        )
+        try await listening.run()
+    }
+
+    private func makeClient(of server: Server) -> Pusher {
+        let timeLimit = self.server.timeLimit
+        let authMethod: AuthMethod
+        if let authURL {
+            authMethod = .endpoint(authURL)
+        } else if let key = server.application.encryptionMasterKey {
+            authMethod = .inline(secret: server.application.secret, encryptionMasterKey: key)
+        } else {
+            authMethod = .inline(secret: server.application.secret)
+        }
+        let pusher = Pusher(
+            key: server.application.key,
+            options: PusherClientOptions(
+                endpoint: PusherEndpoint(
+                    host: server.host,
+                    port: server.port,
+                    path: server.path,
+                    useTLS: server.useTLS
+                ),
+                authMethod: authMethod,
+                timeouts: .init(connectionAttempt: timeLimit, subscription: timeLimit, authorization: timeLimit),
+                logger: .silent
+            )
+        )
+        if let userID {
+            let member = PusherPresenceChannelMember(userId: userID, userInfoText: userInfo)
+            pusher.connection.userDataFetcher = { member }
+        }
+        return pusher
+    }
+}

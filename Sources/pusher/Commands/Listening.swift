@@ -1,0 +1,253 @@
+import ArgumentParser
+import Foundation
+import PusherClient
+
+/// One run of `pusher listen`.
+struct Listening: Sendable {
+    let server: Server
+    let pusher: Pusher
+    let channels: [String]
+    let names: [String]
+    let limit: Int?
+    let timeLimit: Duration
+    let output: OutputOptions
+
+    /// What the run ends by.
+    private enum Ending: Sendable {
+        case interrupted
+        case limit
+        case refused(String)
+        case noConnection
+        /// Not yet: one of several tasks has done its part.
+        case none
+    }
+
+    private actor Report {
+        private(set) var events = 0
+        private(set) var connections = 0
+        private(set) var lastReason: PusherClientError?
+
+        func addEvent() -> Int {
+            events += 1
+            return events
+        }
+
+        func addConnection() { connections += 1 }
+        func note(_ reason: PusherClientError) { lastReason = reason }
+    }
+
+    func run() async throws {
+        let interruption = Interruption()
+        let signals = interruption.received
+        let report = Report()
+        let start = ContinuousClock.now
+        // Made before the connection is: nothing is missed.
+        let (events, statuses) = (pusher.events, pusher.statuses)
+        let subscriptions = channels.map { pusher.subscribe($0) }
+        let memberships = subscriptions.compactMap { channel in
+            (channel as? PusherPresenceChannel).map { ($0.name, $0.memberships) }
+        }
+        if StandardError.isTerminal { StandardError.print("Connecting to \(server.address) …") }
+        pusher.connect()
+        let ending: Ending
+        do {
+            ending = try await withThrowingTaskGroup(of: Ending.self) { group in
+                group.addTask {
+                    for await _ in signals { return .interrupted }
+                    return .none
+                }
+                group.addTask { await follow(statuses, report) }
+                group.addTask {
+                    try await Task.sleep(for: timeLimit)
+                    return await report.connections == 0 ? .noConnection : .none
+                }
+                group.addTask { try await print(events, report) }
+                for channel in subscriptions { group.addTask { await subscribe(channel) } }
+                for (name, changes) in memberships {
+                    group.addTask {
+                        for await change in changes { tell(change, on: name) }
+                        return .none
+                    }
+                }
+                defer { group.cancelAll() }
+                while let ending = try await group.next() {
+                    if case .none = ending { continue }
+                    return ending
+                }
+                return .none
+            }
+        } catch {
+            await pusher.disconnected()
+            throw error
+        }
+        await pusher.disconnected()
+        try await finish(ending, report, elapsed: .now - start, dropped: events.droppedCount)
+        withExtendedLifetime(interruption) {}
+    }
+
+    private func finish(_ ending: Ending, _ report: Report, elapsed: Duration, dropped: Int) async throws {
+        switch ending {
+        case .refused(let reason): throw StandardError.failure(reason)
+        case .noConnection:
+            let reason = await report.lastReason.map { ": \($0.message.asSentence)" } ?? "."
+            let seconds = timeLimit.formatted(.units(allowed: [.seconds, .milliseconds], width: .narrow))
+            throw StandardError.failure(
+                "No connection to \(server.address) within \(seconds)\(reason) Check host and port, and whether the server runs.",
+                .noConnection
+            )
+        case .interrupted, .limit, .none:
+            let (events, connections) = (await report.events, await report.connections)
+            var parts = ["\(count(events, "event")) on \(count(channels.count, "channel"))"]
+            if connections > 1 { parts.append(count(connections - 1, "reconnect")) }
+            if dropped > 0 { parts.append("\(count(dropped, "event")) lost, because the output was too slow") }
+            let time = elapsed.formatted(.units(allowed: [.hours, .minutes, .seconds], width: .narrow))
+            StandardError.print("\(parts.joined(separator: ", ")) in \(time)")
+        }
+    }
+
+    private func count(_ number: Int, _ noun: String) -> String { "\(number) \(noun)\(number == 1 ? "" : "s")" }
+
+    // MARK: Connection
+
+    private func follow(_ statuses: EventSequence<ConnectionStatus>, _ report: Report) async -> Ending {
+        for await status in statuses {
+            switch status {
+            case .connected(let socketID):
+                await report.addConnection()
+                note("connected to \(server.address) as \(socketID)")
+            case .waiting(let until, _, let reason):
+                await report.note(reason)
+                if await report.connections == 0 {
+                    // A server may be about to start, but these failures do not pass.
+                    if [.tlsFailed, .nameResolutionFailed, .upgradeFailed, .invalidProxy].contains(reason.code) {
+                        return .refused(explain(reason))
+                    }
+                } else {
+                    let delay = max((until - .now).seconds, 0)
+                    note("connection lost: \(reason.message); next attempt in \(String(format: "%.1f", delay)) s")
+                }
+            case .unavailable(let reason?): await report.note(reason)
+            case .refused(let error), .disconnected(let error?): return .refused(explain(error))
+            case .initialized, .connecting, .unavailable, .disconnecting, .disconnected: break
+            }
+        }
+        return .none
+    }
+
+    private func explain(_ error: PusherClientError) -> String {
+        let advice: String
+        switch error.code {
+        case .tlsFailed where error.tlsFailure?.reason == .notTLS: advice = "Use ws instead of wss, or another port."
+        case .tlsFailed: advice = "Check the server's certificate, and that the port expects TLS."
+        case .nameResolutionFailed: advice = "Check the name of the host or of the cluster."
+        case .upgradeFailed: advice = "Check the port and the path, and whether the server expects wss."
+        case .connectionRefused: advice = "Check --key, and whether the application is enabled."
+        default: advice = "Check the options."
+        }
+        return "Connection to \(server.address) failed: \(error.message.asSentence) \(advice)"
+    }
+
+    private func subscribe(_ channel: PusherChannel) async -> Ending {
+        do {
+            try await channel.subscribed()
+            note("subscribed to \(channel.name)")
+            return .none
+        } catch let error as SubscriptionError where error.kind != .unsubscribed {
+            let words = (error.body ?? "").split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            let shown = words.isEmpty || words.hasPrefix("<") ? "" : " (\(words.prefix(fittingUTF8Bytes: 200)))"
+            return .refused(
+                """
+                Subscription to \(channel.name.quoted) failed\(shown.escapingControls): \(error.message.asSentence) Check the \
+                secret, or your backend.
+                """
+            )
+        } catch {
+            // The connection's end is told by its status.
+            return .none
+        }
+    }
+
+    private func tell(_ change: MembershipChange, on channel: String) {
+        switch change {
+        case .added(let member): note("\(channel): \(member.userId.escapingControls) came")
+        case .removed(let member): note("\(channel): \(member.userId.escapingControls) left")
+        case .replaced(let members, let added, let removed):
+            let names = members.map(\.userId).sorted().prefix(20).joined(separator: ", ").escapingControls
+            let rest = members.count > 20 ? " and \(members.count - 20) more" : ""
+            note("\(channel): \(count(members.count, "member")): \(names)\(rest)")
+            if added.count == members.count { return }
+            for member in added { note("\(channel): \(member.userId.escapingControls) came") }
+            for member in removed { note("\(channel): \(member.userId.escapingControls) left") }
+        }
+    }
+
+    private func note(_ text: String) {
+        let time = StandardError.style.paint(WallTime.now.clock, .time)
+        StandardError.print("\(time)  \(text)")
+    }
+
+    // MARK: Events
+
+    private func print(_ events: EventSequence<PusherEvent>, _ report: Report) async throws -> Ending {
+        for await event in events where isWanted(event) {
+            let time = WallTime.now
+            let (channel, data) = (event.channelName ?? "", event.data ?? "")
+            try output.print(
+                text: [line(event, at: time, channel: channel, data: describe(data: data, output.style))],
+                json: [
+                    ("time", PrintedJSON.quoted(time.iso8601)), ("channel", PrintedJSON.quoted(channel)),
+                    ("event", PrintedJSON.quoted(event.eventName)),
+                    ("user_id", event.userId.map { PrintedJSON.quoted($0) }),
+                    ("data", describe(json: data)),
+                ]
+            )
+            if await report.addEvent() == limit { return .limit }
+        }
+        return .none
+    }
+
+    private func line(_ event: PusherEvent, at time: WallTime, channel: String, data: String) -> String {
+        let words = [
+            output.style.paint(time.clock, .time), output.style.paint(channel.escapingControls, .channel),
+            output.style.paint(event.eventName.escapingControls, .event),
+            event.userId.map { "from \($0.escapingControls)" },
+        ]
+        return words.compactMap { $0 }.joined(separator: "  ") + (data.hasPrefix("\n") ? data : "  \(data)")
+    }
+
+    private func isWanted(_ event: PusherEvent) -> Bool {
+        guard let channel = event.channelName, channels.contains(channel) else { return false }
+        guard !event.eventName.hasPrefix("pusher:") else { return names.contains(event.eventName) }
+        return names.isEmpty
+            || names.contains { name in
+                name.hasSuffix("*") ? event.eventName.hasPrefix(name.dropLast()) : event.eventName == name
+            }
+    }
+}
+
+extension String {
+    /// With a full stop at its end, unless there is something like it.
+    fileprivate var asSentence: String { last.map { ".!?".contains($0) } == true ? self : "\(self)." }
+}
+
+/// The time of day, in the two forms that are printed.
+struct WallTime {
+    private let date: Date
+
+    static var now: WallTime { WallTime(date: Date()) }
+
+    /// With milliseconds, in this machine's time zone.
+    var clock: String {
+        let parts = Calendar.current.dateComponents([.hour, .minute, .second, .nanosecond], from: date)
+        return String(
+            format: "%02d:%02d:%02d.%03d",
+            parts.hour ?? 0,
+            parts.minute ?? 0,
+            parts.second ?? 0,
+            (parts.nanosecond ?? 0) / 1_000_000
+        )
+    }
+
+    /// With milliseconds, in UTC.
+    var iso8601: String { date.formatted(Date.ISO8601FormatStyle(includingFractionalSeconds: true)) }
+}

@@ -1,0 +1,201 @@
+import ArgumentParser
+import Foundation
+import PusherProtocol
+import PusherServerAPI
+
+struct TriggerCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "trigger",
+        abstract: "Trigger an event.",
+        usage: """
+            pusher trigger CHANNEL EVENT [DATA] [options]
+            pusher trigger --user ID EVENT [DATA] [options]
+            pusher trigger --batch [--file PATH] [options]
+            """,
+        discussion: """
+            Without DATA, the data comes from --file or from the standard input, without the line break at its end. It is \
+            sent byte for byte: usually it is JSON. Data for channels that begin with private-encrypted- is encrypted.
+
+            With --batch, the input has an object in each line: {"channel": …, "event": …, "data": …}. That is what pusher \
+            listen --json prints. Events go out ten at a time; the command stops at the first error and says how many were \
+            triggered.
+
+            EXAMPLES
+              pusher trigger orders created '{"id": 1}'
+              pusher trigger orders created --file order.json
+              date | pusher trigger clock tick
+              pusher trigger --user ada greeting '{"text": "hello"}'
+              pusher listen orders > events.jsonl
+              pusher trigger --batch --file events.jsonl
+            """
+    )
+
+    @OptionGroup var server: ServerOptions
+    @OptionGroup var output: OutputOptions
+
+    @Option(help: ArgumentHelp("The connection that does not get the event.", valueName: "id"))
+    var socketID: String?
+
+    @Option(help: ArgumentHelp("Send the event to a user who has signed in, instead of to a channel.", valueName: "id"))
+    var user: String?
+
+    @Option(help: ArgumentHelp("A file with the data, or with the batch.", valueName: "path"))
+    var file: String?
+
+    @Flag(help: "Send nothing that is not encrypted: the channels must begin with private-encrypted-.")
+    var encrypted = false
+
+    @Flag(help: "Trigger many events: see above.")
+    var batch = false
+
+    @Argument(help: "The channel, the event and its data.")
+    var words: [String] = []
+
+    private enum Target: Sendable {
+        case channel(String)
+        case user(String)
+    }
+
+    func validate() throws {
+        if batch {
+            guard words.isEmpty, user == nil, socketID == nil else {
+                throw ValidationError(
+                    "--batch takes no CHANNEL, EVENT, DATA, --user and --socket-id: its lines have them."
+                )
+            }
+            return
+        }
+        let names = user == nil ? 2 : 1
+        guard (names...names + 1).contains(words.count) else {
+            throw ValidationError(
+                user == nil
+                    ? "Give CHANNEL and EVENT, and DATA unless it comes from --file or the standard input."
+                    : "With --user, give EVENT, and DATA unless it comes from --file or the standard input."
+            )
+        }
+        guard words.count == names || file == nil else { throw ValidationError("DATA and --file exclude each other.") }
+        if encrypted {
+            guard user == nil, words[0].hasPrefix("private-encrypted-") else {
+                throw ValidationError("--encrypted needs a channel that begins with private-encrypted-.")
+            }
+        }
+    }
+
+    func run() async throws {
+        if batch { return try await triggerBatch() }
+        let target: Target = user.map { .user($0) } ?? .channel(words[0])
+        let name = words[user == nil ? 1 : 0]
+        let data = try words.dropFirst(user == nil ? 2 : 1).first ?? Input.text(ofFile: file)
+        let event = PusherServerAPI.Event(name, data: data, excluding: socketID)
+        try await server.withAPI { api in
+            switch target {
+            case .channel(let channel): try await api.trigger(event, on: channel)
+            case .user(let user): try await api.send(event, toUser: user)
+            }
+        }
+        let text: String
+        let place: (String, String?)
+        switch target {
+        case .channel(let channel):
+            text = "Triggered \(name.quoted) on \(channel)."
+            place = ("channel", PrintedJSON.quoted(channel))
+        case .user(let user):
+            text = "Sent \(name.quoted) to the user \(user.quoted)."
+            place = ("user", PrintedJSON.quoted(user))
+        }
+        try output.print(text: [text], json: [("event", PrintedJSON.quoted(name)), place])
+    }
+
+    // MARK: Batches
+
+    private func triggerBatch() async throws {
+        let events = try Input.text(ofFile: file).split(whereSeparator: \.isNewline).enumerated().map { index, line in
+            try Self.event(inLine: String(line), number: index + 1, isEncrypted: encrypted)
+        }
+        let triggered = Counter()
+        do {
+            try await server.withAPI { api in
+                for start in stride(from: 0, to: events.count, by: api.options.limits.eventsPerBatch) {
+                    let end = min(start + api.options.limits.eventsPerBatch, events.count)
+                    try await api.trigger(Array(events[start..<end]))
+                    await triggered.set(end)
+                    if StandardError.isTerminal, end < events.count {
+                        StandardError.print("\(end) of \(events.count) events triggered")
+                    }
+                }
+            }
+        } catch {
+            StandardError.print("\(await triggered.value) of \(events.count) events were triggered before that.")
+            throw error
+        }
+        try output.print(
+            text: ["Triggered \(events.count) \(events.count == 1 ? "event" : "events")."],
+            json: [("triggered", "\(events.count)")]
+        )
+    }
+
+    private actor Counter {
+        private(set) var value = 0
+        func set(_ value: Int) { self.value = value }
+    }
+
+    private static func event(
+        inLine line: String,
+        number: Int,
+        isEncrypted: Bool
+    ) throws -> PusherServerAPI.BatchEvent {
+        let failure = { (reason: String) in
+            StandardError.failure(
+                "Line \(number) of the batch cannot be used: \(reason). Nothing was triggered.",
+                .validationFailure
+            )
+        }
+        guard let members = JSONMembers(parsing: line) else { throw failure("it is not a JSON object") }
+        guard let channel = members.value("channel")?.string else { throw failure("it has no channel") }
+        guard let name = (members.value("event") ?? members.value("name"))?.string else {
+            throw failure("it has no event")
+        }
+        guard let text = members["data"] else { throw failure("it has no data") }
+        guard !isEncrypted || channel.hasPrefix("private-encrypted-") else {
+            throw failure("its channel is not encrypted")
+        }
+        return .init(
+            .init(
+                name,
+                data: members.value("data")?.string ?? text,
+                excluding: members.value("socket_id")?.string
+            ),
+            on: channel
+        )
+    }
+}
+
+/// What a command reads.
+enum Input {
+    /// The text of a file, or of the standard input, without the line break at its end.
+    static func text(ofFile path: String?) throws -> String {
+        let data: Data
+        if let path {
+            guard let contents = FileManager.default.contents(atPath: path) else {
+                throw StandardError.failure(
+                    "The file \(path.quoted) cannot be read. Check its name and your rights.",
+                    .failure
+                )
+            }
+            data = contents
+        } else {
+            guard isatty(STDIN_FILENO) == 0 else {
+                throw StandardError.failure(
+                    "There is no data. Give it as the last argument, by --file, or through a pipe.",
+                    .validationFailure
+                )
+            }
+            data = (try? FileHandle.standardInput.readToEnd()) ?? Data()
+        }
+        guard var text = String(validating: data, as: UTF8.self) else {
+            throw StandardError.failure("The data is not UTF-8. Encode it first, for example in base64.", .failure)
+        }
+        if text.hasSuffix("\r\n") || text.hasSuffix("\n") { text.removeLast() }
+        return text
+    }
+}

@@ -1,0 +1,26 @@
+import ArgumentParser
+import Foundation
+
+/// What the commands say beside their output.
+enum StandardError {
+    static let isTerminal = isatty(STDERR_FILENO) == 1
+    static let style = TextStyle(isTerminal: isTerminal)
+
+    /// Writes one line. It is lost if it cannot be written: there is nowhere to say so.
+    static func print(_ line: String) {
+        _ = StandardOutput.ignoresBrokenPipes
+        var bytes = Array("\(line)\n".utf8)[...]
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
+            if count >= 0 { bytes = bytes.dropFirst(count) } else if errno != EINTR { return }
+        }
+    }
+
+    /// Prints an error in one line.
+    ///
+    /// - Returns: What the command is to throw.
+    static func failure(_ message: String, _ code: ExitCode = .failure) -> ExitCode {
+        print("\(style.paint("Error:", .failure)) \(message)")
+        return code
+    }
+}

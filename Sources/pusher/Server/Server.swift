@@ -1,0 +1,131 @@
+import ArgumentParser
+import Foundation
+import PusherClient
+import PusherServerAPI
+import PusherTestServer
+
+/// A server and an application: what options, environment and defaults come to.
+struct Server: Sendable {
+    var host: String
+    var port: Int
+    var path: String?
+    var useTLS: Bool
+    /// The host of the REST API, which is another one with the hosted service.
+    var apiHost: String
+    var application: PusherServerAPI.Application
+
+    /// - Throws: `ValidationError` if an option or a variable cannot be used.
+    init(_ options: ServerOptions, environment: [String: String]) throws {
+        // Files of settings often name variables without a value.
+        let variable = { (name: String) in environment[name].flatMap { $0.isEmpty ? nil : $0 } }
+        guard options.url == nil || options.cluster == nil else {
+            throw ValidationError("--url and --cluster exclude each other: give the one that the server has.")
+        }
+        if let url = options.url {
+            try self.init(url: url)
+        } else if let cluster = options.cluster {
+            try self.init(cluster: cluster)
+        } else if variable("PUSHER_HOST") == nil, let cluster = variable("PUSHER_APP_CLUSTER") {
+            try self.init(cluster: cluster)
+        } else {
+            try self.init(
+                host: variable("PUSHER_HOST"),
+                port: variable("PUSHER_PORT"),
+                scheme: variable("PUSHER_SCHEME")
+            )
+        }
+        application.id = options.appID ?? variable("PUSHER_APP_ID") ?? application.id
+        application.key = options.key ?? variable("PUSHER_APP_KEY") ?? application.key
+        application.secret = options.secret ?? variable("PUSHER_APP_SECRET") ?? application.secret
+        application.encryptionMasterKey =
+            options.encryptionKey ?? variable("PUSHER_ENCRYPTION_MASTER_KEY") ?? application.encryptionMasterKey
+        do {
+            try makeAPI(timeLimit: .seconds(1)).shutdown()
+        } catch {
+            throw ValidationError(error.message)
+        }
+    }
+
+    private init(host: String, port: Int, path: String? = nil, useTLS: Bool, apiHost: String? = nil) {
+        self.host = host
+        self.port = port
+        self.path = path
+        self.useTLS = useTLS
+        self.apiHost = apiHost ?? host
+        let defaults = PusherTestServer.Application()
+        application = .init(id: defaults.id, key: defaults.key, secret: defaults.secret)
+    }
+
+    private init(cluster: String) throws {
+        guard !cluster.isEmpty, cluster.utf8.allSatisfy({ $0 == UInt8(ascii: "-") || $0.isAlphanumeric }) else {
+            throw ValidationError(
+                "The cluster \(cluster.quoted) cannot be one: it must have letters, digits and hyphens only."
+            )
+        }
+        self.init(
+            host: PusherEndpoint.pusher(cluster: cluster).host,
+            port: 443,
+            useTLS: true,
+            apiHost: PusherServerAPI.Endpoint.pusher(cluster: cluster).host
+        )
+    }
+
+    private init(host: String?, port: String?, scheme: String?) throws {
+        let useTLS = try scheme.map { try Self.usesTLS($0, from: "PUSHER_SCHEME") } ?? (host != nil)
+        let number: Int? = try port.map { text in
+            guard let number = Int(text) else {
+                throw ValidationError("PUSHER_PORT is \(text.quoted), which is not a number.")
+            }
+            return number
+        }
+        self.init(
+            host: host ?? "127.0.0.1",
+            port: number ?? (host == nil ? 6_001 : useTLS ? 443 : 80),
+            useTLS: useTLS
+        )
+        // It is no secret, so it is never used with a server that somebody has named.
+        if host == nil { application.encryptionMasterKey = PusherTestServer.Options.testEncryptionMasterKey }
+    }
+
+    private init(url text: String) throws {
+        guard let url = URLComponents(string: text), let scheme = url.scheme, let host = url.host, !host.isEmpty else {
+            throw ValidationError("--url takes an address such as ws://127.0.0.1:6001 or wss://example.com/path.")
+        }
+        guard url.user == nil, url.password == nil, url.query == nil, url.fragment == nil else {
+            throw ValidationError("--url takes scheme, host, port and path only.")
+        }
+        let useTLS = try Self.usesTLS(scheme, from: "--url")
+        self.init(
+            host: host.hasPrefix("[") ? String(host.dropFirst().dropLast()) : host,
+            port: url.port ?? (useTLS ? 443 : 80),
+            path: url.path.isEmpty || url.path == "/" ? nil : url.path,
+            useTLS: useTLS
+        )
+    }
+
+    private static func usesTLS(_ scheme: String, from name: String) throws -> Bool {
+        switch scheme.lowercased() {
+        case "wss", "https": return true
+        case "ws", "http": return false
+        default: throw ValidationError("\(name) has the scheme \(scheme.quoted): use ws or wss.")
+        }
+    }
+
+    /// The address, for people.
+    var address: String {
+        "\(useTLS ? "wss" : "ws")://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path ?? "")"
+    }
+
+    func makeAPI(timeLimit: Duration) throws(PusherServerAPIError) -> PusherServerAPI {
+        var options = PusherServerAPI.Options()
+        options.timeout = timeLimit
+        // Some servers accept more than the hosted service. Each says if it is too much.
+        options.limits.eventDataSize = .max
+        options.logger = .silent
+        return try PusherServerAPI(
+            application: application,
+            endpoint: .init(host: apiHost, port: port, path: path, useTLS: useTLS),
+            options: options
+        )
+    }
+}

@@ -1,0 +1,60 @@
+import ArgumentParser
+import Logging
+import PusherServerAPI
+
+extension ServerOptions {
+    /// Makes requests, and explains what goes wrong in one line.
+    func withAPI<Result: Sendable>(
+        _ body: @escaping @Sendable (PusherServerAPI) async throws -> Result
+    ) async throws -> Result {
+        let server = try server
+        do {
+            let api = try server.makeAPI(timeLimit: timeLimit)
+            defer { api.shutdown() }
+            return try await withProgress("Waiting for \(server.apiHost):\(server.port)") { try await body(api) }
+        } catch let error as PusherServerAPIError where error.code == .missingEncryptionKey {
+            throw StandardError.failure(
+                "The channel is encrypted, and there is no key for it. Give --encryption-key.",
+                .validationFailure
+            )
+        } catch let error as PusherServerAPIError {
+            throw StandardError.failure(error.message, error.exitCode)
+        }
+    }
+}
+
+extension PusherServerAPIError {
+    fileprivate var exitCode: ExitCode {
+        switch code {
+        case .timedOut: .noConnection
+        case .invalidOption, .invalidEncryptionKey, .missingEncryptionKey, .invalidEventName, .invalidChannelName,
+            .invalidSocketID, .invalidUser, .dataTooLong, .invalidChannelCount, .invalidBatch:
+            .validationFailure
+        default: .failure
+        }
+    }
+}
+
+extension ExitCode {
+    /// There was no connection, or no answer, in time.
+    static let noConnection = ExitCode(2)
+}
+
+extension Logger {
+    /// The commands say themselves what a person must know.
+    static var silent: Logger { Logger(label: "pusher") { _ in SwiftLogNoOpLogHandler() } }
+}
+
+/// Shows on a terminal what is waited for, if it takes longer than a second.
+func withProgress<Result: Sendable>(
+    _ text: String,
+    _ body: @escaping @Sendable () async throws -> Result
+) async throws -> Result {
+    guard StandardError.isTerminal else { return try await body() }
+    let progress = Task {
+        try await Task.sleep(for: .seconds(1))
+        StandardError.print("\(text) …")
+    }
+    defer { progress.cancel() }
+    return try await body()
+}

@@ -1,0 +1,159 @@
+import Crypto
+import PusherTestServer
+import SocketTestSupport
+import TestSupport
+import Testing
+
+@Suite("pusher authorize", .serialized, .timeLimit(.minutes(5)))
+struct AuthorizeTests {
+    private static let credentials = ["--key", "278d425bdf160c739803", "--secret", "7ad3773142a6692b25b8"]
+    private static let socket = ["--socket-id", "1234.1234"]
+    private static let right = "58df8b0c36d6982b82c3ecf6b4662e34fe8c25bba48f5369f135bf843651c3a4"
+
+    private static func signature(of text: String, secret: String = "7ad3773142a6692b25b8") -> String {
+        HMAC<SHA256>.authenticationCode(for: Array(text.utf8), using: SymmetricKey(data: Array(secret.utf8)))
+            .map { byte in (byte < 16 ? "0" : "") + String(byte, radix: 16) }.joined()
+    }
+
+    @Test("what is signed and the answer are printed, as text and as JSON")
+    func answers() async throws {
+        let private_ = ["authorize", "private-foobar"] + Self.socket + Self.credentials
+        #expect(
+            try await ToolRun.result(private_ + ["--no-json"])
+                == .init(
+                    status: 0,
+                    lines: [
+                        "signed text    1234.1234:private-foobar",
+                        "auth           278d425bdf160c739803:\(Self.right)",
+                    ]
+                )
+        )
+        let user = ["authorize", "--user-data", #"{"id":"12345"}"#] + Self.socket + Self.credentials
+        let auth = "278d425bdf160c739803:4708d583dada6a56435fb8bc611c77c359a31eebde13337c16ab43aa6de336ba"
+        #expect(
+            try await ToolRun.result(user)
+                == .init(
+                    status: 0,
+                    lines: [
+                        #"{"signed":"1234.1234::user::{\"id\":\"12345\"}","auth":"\#(auth)","user_data":"{\"id\":\"12345\"}"}"#
+                    ]
+                )
+        )
+    }
+
+    @Test("the key of an encrypted channel is not printed")
+    func hiddenKey() async throws {
+        let arguments = ["authorize", "private-encrypted-foobar", "--no-json"] + Self.socket + Self.credentials
+        let result = try await ToolRun.result(arguments + PusherTestServer.encryptionOptions)
+        #expect(result.status == 0)
+        #expect(result.lines.last == "shared_secret  (not shown)")
+        #expect(!result.lines.joined().contains("g3Au6SZ"))
+    }
+
+    @Test("a right signature ends with code 0")
+    func rightSignature() async throws {
+        let auth = ["--auth", "278d425bdf160c739803:\(Self.right)"]
+        let result = try await ToolRun.result(
+            ["authorize", "private-foobar", "--no-json"] + Self.socket + Self.credentials + auth
+        )
+        #expect(result.status == 0)
+        #expect(result.lines.last == "result         the signature is right")
+    }
+
+    private static let presence = ["presence-a", "--channel-data", #"{"user_id":"1","user_info":{"a":"b/c"}}"#]
+
+    @Test(
+        "a wrong signature ends with code 1, and the mistake is found",
+        arguments: [
+            (["private-foobar"], "abc", "not of the form"),
+            (
+                ["private-foobar"], "other:\(right)",
+                #"for the key "other", and not for "278d425bdf160c739803". The signature is right."#
+            ),
+            (["private-foobar"], "278d425bdf160c739803:\(right.uppercased())", "upper-case"),
+            (["private-foobar"], "278d425bdf160c739803:WN+LDDbWmCuCw+z2tGYuNP6MJbukj1Np8TW/hDZRw6Q=", "not base64"),
+            (["private-foobar"], "278d425bdf160c739803:\(signature(of: "private-foobar:1234.1234"))", "wrong order"),
+            (
+                ["private-foobar"], "278d425bdf160c739803:\(signature(of: "1234.1234:foobar"))",
+                "without its beginning private-"
+            ),
+            (["private-foobar"], "278d425bdf160c739803:\(signature(of: "1234.1234"))", "Only the socket id"),
+            (
+                ["private-foobar"],
+                "278d425bdf160c739803:\(signature(of: "1234.1234:private-foobar", secret: "7ad3773142a6692b25b8\n"))",
+                "line break"
+            ),
+            (
+                ["private-foobar"],
+                "278d425bdf160c739803:\(signature(of: "1234.1234:private-foobar", secret: "278d425bdf160c739803"))",
+                "key was used as the secret"
+            ),
+            (
+                ["private-foobar"], "278d425bdf160c739803:\(signature(of: "1234.1234:private-foobar", secret: "x"))",
+                "another secret"
+            ),
+            (presence, "278d425bdf160c739803:\(signature(of: "1234.1234:presence-a"))", "channel_data was not signed"),
+            (
+                presence,
+                "278d425bdf160c739803:\(signature(of: #"1234.1234:presence-a:{"user_id":"1","user_info":{"a":"b\/c"}}"#))",
+                "Another form of channel_data"
+            ),
+            (
+                ["--user-data", #"{"id":"1"}"#], "278d425bdf160c739803:\(signature(of: #"1234.1234:user:{"id":"1"}"#))",
+                "one colon where two belong"
+            ),
+        ]
+    )
+    func wrongSignature(subject: [String], auth: String, mistake: String) async throws {
+        let result = try await ToolRun.result(
+            ["authorize"] + subject + Self.socket + Self.credentials + ["--auth", auth]
+        )
+        #expect(result.status == 1)
+        #expect(result.errors.count == 1)
+        #expect(result.errors.first?.contains(mistake) == true, "\(result.errors)")
+        #expect(result.lines.first?.contains(#""matches":false"#) == true)
+        #expect(!(result.lines + result.errors).joined().contains("7ad3773142a6692b25b8"))
+    }
+
+    @Test("a backend is asked as a client does, and its answer compared")
+    func backend() async throws {
+        try await PusherTestServer.withServer { server in
+            let url = ["--auth-url", server.httpURL + "/pusher/auth", "--no-json"]
+            for channel in ["private-a", "presence-a", "private-encrypted-a"] {
+                let arguments = ["authorize", channel] + Self.socket + server.toolOptions + url
+                let result = try await ToolRun.result(arguments + PusherTestServer.encryptionOptions)
+                #expect(result.status == 0, "\(result)")
+                #expect(
+                    result.lines.first
+                        == "sent           POST \(server.httpURL)/pusher/auth  socket_id=1234.1234&channel_name=\(channel)"
+                )
+            }
+            server.failAuthorizations(with: .wrongSharedSecret)
+            let encrypted = ["authorize", "private-encrypted-a"] + Self.socket + server.toolOptions + url
+            let wrongKey = try await ToolRun.result(encrypted + PusherTestServer.encryptionOptions)
+            #expect(wrongKey.status == 1)
+            #expect(wrongKey.errors.first?.contains("of another encryption key") == true)
+        }
+    }
+
+    @Test(
+        "a backend that refuses, answers otherwise, or is not there is one line and code 1",
+        arguments: [
+            (.answer(403, [:], "not you"), "refused with status 403 (not you)"),
+            (.answer(200, [:], "<html>"), "has no auth"),
+            (.answer(200, [:], #"{"ok":true}"#), "has no auth"), (.closing, "failed"),
+        ] as [(HTTPReply, String)]
+    )
+    func badBackend(reply: HTTPReply, text: String) async throws {
+        try await HTTPTestServer.serving { _ in
+            reply
+        } _: { backend in
+            let result = try await ToolRun.result(
+                ["authorize", "private-a", "--auth-url", backend.url + "/auth", "--timeout", "280"] + Self.socket
+            )
+            #expect(result.status == 1)
+            #expect(result.errors.count == 1)
+            #expect(result.errors.first?.contains(text) == true, "\(result.errors)")
+        }
+    }
+}

@@ -1,0 +1,106 @@
+import PusherTestServer
+import SocketTestSupport
+import TestSupport
+import TestTLS
+import Testing
+
+@Suite("The tool, when something is wrong with the server", .serialized, .timeLimit(.minutes(5)))
+struct FailureTests {
+    /// Each command that speaks to a server.
+    static let commands = [
+        ["channels"], ["channel", "private-a"], ["users", "presence-a"], ["trigger", "private-a", "e", "hush-data"],
+        ["listen", "private-a"],
+    ]
+
+    private func expectFailure(
+        _ arguments: [String],
+        status: Int32 = 1,
+        _ texts: String...,
+        sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws {
+        let result = try await ToolRun.result(arguments)
+        #expect(result.status == status, "\(result)", sourceLocation: sourceLocation)
+        #expect(result.lines.isEmpty, sourceLocation: sourceLocation)
+        // Only pusher listen tells something else before.
+        #expect(
+            result.errors.filter { $0.hasPrefix("Error: ") }.count == 1,
+            "\(result)",
+            sourceLocation: sourceLocation
+        )
+        let error = result.errors.last ?? ""
+        #expect(error.hasPrefix("Error: "), sourceLocation: sourceLocation)
+        #expect(texts.contains { error.contains($0) }, "\(error)", sourceLocation: sourceLocation)
+        for secret in ["app-secret", "hush"] { #expect(!error.contains(secret), sourceLocation: sourceLocation) }
+    }
+
+    @Test("a wrong key", arguments: commands)
+    func wrongKey(command: [String]) async throws {
+        try await PusherTestServer.withServer { server in
+            try await expectFailure(
+                command + server.toolOptions + ["--key", "wrong"],
+                "Check app id, key",
+                "Check --key"
+            )
+        }
+    }
+
+    @Test("a wrong secret", arguments: commands)
+    func wrongSecret(command: [String]) async throws {
+        try await PusherTestServer.withServer { server in
+            let arguments = command + server.toolOptions + ["--secret", "hush"]
+            try await expectFailure(arguments, "key and secret", "Check the secret")
+        }
+    }
+
+    @Test("no server", arguments: commands)
+    func noServer(command: [String]) async throws {
+        var options = PusherTestServer.Options()
+        options.host = LoopbackAddress.ofItsOwn()
+        let server = PusherTestServer(options: options)
+        try await server.start()
+        await server.shutdown()
+        let isListening = command[0] == "listen"
+        // It tries again until its time is over.
+        let limit = isListening ? ["--timeout", "1"] : []
+        try await expectFailure(
+            command + server.toolOptions + limit,
+            status: isListening ? 2 : 1,
+            "whether the server runs"
+        )
+    }
+
+    @Test("TLS where the server has none", arguments: commands)
+    func tlsAgainstPlain(command: [String]) async throws {
+        try await PusherTestServer.withServer { server in
+            let arguments = command + ["--url", "wss://\(server.host):\(server.port)", "--timeout", "280"]
+            try await expectFailure(arguments, "without TLS", "Use ws instead of wss")
+        }
+    }
+
+    @Test("no TLS where the server wants it", arguments: commands)
+    func plainAgainstTLS(command: [String]) async throws {
+        let certificates = try TestCertificates()
+        var options = PusherTestServer.Options()
+        options.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
+        try await PusherTestServer.withServer(options: options) { server in
+            let arguments = command + ["--url", "ws://\(server.host):\(server.port)", "--timeout", "280"]
+            try await expectFailure(arguments, "expects TLS", "expects wss")
+        }
+    }
+
+    @Test("a host that does not resolve", arguments: commands)
+    func unresolved(command: [String]) async throws {
+        let arguments = command + ["--url", "wss://ws-nowhere.invalid", "--timeout", "280"]
+        try await expectFailure(arguments, "could not be resolved")
+    }
+
+    @Test("a server that does not answer", arguments: commands)
+    func silence(command: [String]) async throws {
+        try await HTTPTestServer.serving { _ in
+            .nothing
+        } _: { server in
+            let arguments = command + ["--url", "ws://127.0.0.1:\(server.port)", "--timeout", "0.5"]
+            try await expectFailure(arguments, status: 2, "whether the server runs")
+        }
+    }
+}

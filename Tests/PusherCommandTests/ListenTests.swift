@@ -1,0 +1,206 @@
+import Foundation
+import PusherTestServer
+import TestSupport
+import Testing
+
+@Suite("pusher listen", .serialized, .timeLimit(.minutes(5)))
+struct ListenTests {
+    /// JSON without the time, which is another one each time.
+    private func withoutTime(_ line: String?) -> String? {
+        line.map { line in
+            let start = line.range(of: #"{"time":""#)?.upperBound ?? line.startIndex
+            return "{" + line[start...].drop { $0 != "," }.dropFirst()
+        }
+    }
+
+    @Test(
+        "events of every kind of channel arrive as JSON lines; Control-C ends it with code 0 and a summary",
+        arguments: [SIGINT, SIGTERM]
+    )
+    func json(signal: Int32) async throws {
+        try await PusherTestServer.withServer { server in
+            let channels = ["orders", "private-a", "presence-b", "private-encrypted-c", "cache-d"]
+            let run = try ToolRun(["listen"] + channels + server.toolOptions + PusherTestServer.encryptionOptions)
+            for channel in channels { await run.waitForError(containing: "subscribed to \(channel)") }
+            var lines = run.process.lines.makeAsyncIterator()
+            for channel in channels {
+                try server.publish(event: "created", data: "{\"id\": 1,\n \"text\":\"ä\"}", to: channel)
+                #expect(
+                    withoutTime(await lines.next())
+                        == #"{"channel":"\#(channel)","event":"created","data":{"id":1,"text":"ä"}}"#
+                )
+            }
+            try server.publish(event: "text", data: "no \"JSON\"", to: "orders")
+            #expect(withoutTime(await lines.next()) == #"{"channel":"orders","event":"text","data":"no \"JSON\""}"#)
+            run.process.send(signal)
+            let result = await run.result()
+            #expect(result.status == 0)
+            #expect(result.errors.last?.hasPrefix("6 events on 5 channels in ") == true)
+        }
+    }
+
+    @Test(
+        "it listens and is triggered in each dialect",
+        arguments: [.pusher, .soketi, .reverb, .pylon, .ipe, .poxa, .slanger, .pusherFake] as [PusherTestServer.Dialect]
+    )
+    func dialects(dialect: PusherTestServer.Dialect) async throws {
+        var options = PusherTestServer.Options()
+        options.dialect = dialect
+        try await PusherTestServer.withServer(options: options) { server in
+            let channels = ["orders", "private-a", "presence-b"]
+            let run = try ToolRun(["listen", "--limit", "3"] + channels + server.toolOptions)
+            for channel in channels { await run.waitForError(containing: "subscribed to \(channel)") }
+            for channel in channels {
+                let result = try await ToolRun.result(["trigger", channel, "created", "</1>"] + server.toolOptions)
+                #expect(result.status == 0, "\(result)")
+            }
+            let result = await run.result()
+            #expect(result.status == 0)
+            #expect(
+                result.lines.map { withoutTime($0) }
+                    == channels.map { #"{"channel":"\#($0)","event":"created","data":"</1>"}"# }
+            )
+        }
+    }
+
+    @Test(
+        "text for people: short JSON in one line, long JSON with a line for each member, nothing that acts on a terminal"
+    )
+    func text() async throws {
+        try await PusherTestServer.withServer { server in
+            let run = try ToolRun(["listen", "orders", "--no-json", "--limit", "3"] + server.toolOptions)
+            await run.waitForError(containing: "subscribed to orders")
+            try server.publish(event: "short", data: #"{"id":1,"is":[true,null]}"#, to: "orders")
+            try server.publish(
+                event: "long",
+                data: #"{"a":"\#(String(repeating: "x", count: 60))","b":[1,{"c":{}}],"d":[]}"#,
+                to: "orders"
+            )
+            try server.publish(event: "bad\u{1B}[2J", data: "\u{1B}[31mred", to: "orders")
+            let result = await run.result()
+            #expect(result.status == 0)
+            let parts = result.lines.map { $0.hasPrefix(" ") ? $0 : String($0.dropFirst(12)) }
+            #expect(result.lines.first?.prefix(12).filter { ":.".contains($0) } == "::.")
+            #expect(
+                parts == [
+                    #"  orders  short  {"id": 1, "is": [true, null]}"#, "  orders  long", "  {",
+                    #"    "a": "\#(String(repeating: "x", count: 60))","#, #"    "b": ["#, "      1,", "      {",
+                    #"        "c": {}"#, "      }", "    ],", #"    "d": []"#, "  }",
+                    #"  orders  bad\u{1B}[2J  \u{1B}[31mred"#,
+                ]
+            )
+        }
+    }
+
+    @Test("only the events that are asked for are printed, and count for the limit")
+    func filter() async throws {
+        try await PusherTestServer.withServer { server in
+            let filter = ["--event", "created", "--event", "client-*", "--limit", "2"]
+            let run = try ToolRun(["listen", "orders"] + filter + server.toolOptions)
+            await run.waitForError(containing: "subscribed to orders")
+            for name in ["updated", "created-later", "client-a", "client", "created", "created"] {
+                try server.publish(event: name, data: "1", to: "orders")
+            }
+            let result = await run.result()
+            #expect(result.status == 0)
+            #expect(
+                result.lines.map { withoutTime($0) } == [
+                    #"{"channel":"orders","event":"client-a","data":"1"}"#,
+                    #"{"channel":"orders","event":"created","data":"1"}"#,
+                ]
+            )
+            #expect(result.errors.last?.hasPrefix("2 events on 1 channel in ") == true)
+        }
+    }
+
+    @Test("members who come and go are told, and so is a loss and what led to it")
+    func members() async throws {
+        try await PusherTestServer.withServer { server in
+            let run = try ToolRun(
+                ["listen", "presence-room", "--user-id", "ada", "--user-info", #"{"name":"Ada"}"#] + server.toolOptions
+            )
+            await run.waitForError(containing: "presence-room: 1 member: ada")
+            #expect(
+                try await server.waitForMember("ada", of: "presence-room", timeout: .patience).userInfo
+                    == #"{"name":"Ada"}"#
+            )
+            let other = try ToolRun(["listen", "presence-room", "--user-id", "bob"] + server.toolOptions)
+            await run.waitForError(containing: "presence-room: bob came")
+            other.process.send(SIGINT)
+            _ = await other.result()
+            await run.waitForError(containing: "presence-room: bob left")
+            server.dropConnections()
+            await run.waitForError(containing: "connection lost: ")
+            await run.waitForError(containing: "connected to ws://", count: 2)
+            run.process.send(SIGINT)
+            let result = await run.result()
+            #expect(result.status == 0)
+            #expect(result.errors.last?.hasPrefix("0 events on 1 channel, 1 reconnect in ") == true)
+        }
+    }
+
+    @Test("a backend authorizes if its address is given, and its refusal ends the command")
+    func backend() async throws {
+        var options = PusherTestServer.Options()
+        options.authorizeChannel = { $0.channel == "private-a" ? .allow() : .refuse(status: 403, body: "not you") }
+        try await PusherTestServer.withServer(options: options) { server in
+            let backend = server.toolOptions + ["--secret", "unknown", "--auth-url", server.httpURL + "/pusher/auth"]
+            let run = try ToolRun(["listen", "private-a"] + backend)
+            await run.waitForError(containing: "subscribed to private-a")
+            run.process.send(SIGINT)
+            #expect(await run.result().status == 0)
+            let refused = try await ToolRun.result(["listen", "private-a", "private-b"] + backend)
+            #expect(refused.status == 1)
+            #expect(refused.errors.last?.contains("not you") == true)
+        }
+    }
+
+    @Test("it ends quietly when nobody reads its output any more")
+    func closedPipe() async throws {
+        try await PusherTestServer.withServer { server in
+            let words = (["listen", "orders"] + server.toolOptions).map { ToolRun.quoted($0) }.joined(separator: " ")
+            let script = #""$0/pusher" \#(words) 2>/dev/null | head -n 1; echo "status ${PIPESTATUS[0]}""#
+            let shell = try ChildProcess("/bin/bash", ["-c", script, ChildProcess.folder.path])
+            var lines = shell.lines.makeAsyncIterator()
+            try await server.waitForSubscription(to: "orders", timeout: .patience)
+            try server.publish(event: "e", data: "1", to: "orders")
+            #expect(withoutTime(await lines.next()) == #"{"channel":"orders","event":"e","data":"1"}"#)
+            // It learns of it when it prints.
+            let events = Task {
+                while !Task.isCancelled {
+                    try server.publish(event: "e", data: "2", to: "orders")
+                    await Task.yield()
+                }
+            }
+            #expect(await lines.next() == "status 141")
+            events.cancel()
+        }
+    }
+
+    #if os(Linux)
+        @Test("on a terminal it prints text in colours, unless NO_COLOR is set", arguments: [false, true])
+        func terminal(isColourless: Bool) async throws {
+            try await PusherTestServer.withServer { server in
+                let arguments = ["listen", "orders", "--limit", "1"] + server.toolOptions
+                let command = (["\(ChildProcess.folder.path)/pusher"] + arguments).map { ToolRun.quoted($0) }
+                let script =
+                    "TERM=xterm NO_COLOR=\(isColourless ? "1" : "") script -qec \(ToolRun.quoted(command.joined(separator: " "))) /dev/null < /dev/null"
+                let shell = try ChildProcess("/bin/bash", ["-c", script])
+                try await server.waitForSubscription(to: "orders", timeout: .patience)
+                try server.publish(event: "created", data: #"{"id":1}"#, to: "orders")
+                var lines: [String] = []
+                for await line in shell.lines { lines.append(line) }
+                #expect(await shell.end() == 0)
+                #expect(lines.first?.hasPrefix("Connecting to ws://") == true)
+                let event = lines.first { $0.contains("created") } ?? ""
+                let coloured =
+                    "\u{1B}[36morders\u{1B}[0m  \u{1B}[1mcreated\u{1B}[0m  {\u{1B}[34m\"id\"\u{1B}[0m: \u{1B}[33m1\u{1B}[0m}"
+                #expect(
+                    event.contains(isColourless ? #"  orders  created  {"id": 1}"# : coloured),
+                    "\(event.debugDescription)"
+                )
+                #expect(isColourless == !event.contains("\u{1B}"))
+            }
+        }
+    #endif
+}

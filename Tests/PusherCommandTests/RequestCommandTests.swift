@@ -1,0 +1,241 @@
+import Foundation
+import Logging
+import PusherClient
+import PusherTestServer
+import TestSupport
+import Testing
+
+@Suite("pusher trigger, channels, channel and users", .serialized, .timeLimit(.minutes(5)))
+struct RequestCommandTests {
+    private func withClient(
+        channels: [String],
+        _ body: (PusherTestServer, Pusher, [PusherChannel]) async throws -> Void
+    ) async throws {
+        try await PusherTestServer.withServer { server in
+            let pusher = Pusher(
+                key: server.options.application.key,
+                options: PusherClientOptions(
+                    authMethod: .endpoint(server.httpURL + "/pusher/auth"),
+                    host: .host(server.host),
+                    port: server.port,
+                    useTLS: false,
+                    userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth"),
+                    timeouts: .patient,
+                    logger: Logger(label: "quiet") { _ in SwiftLogNoOpLogHandler() }
+                )
+            )
+            pusher.connect()
+            let subscribed = channels.map { pusher.subscribe($0) }
+            for channel in subscribed { try await channel.subscribed() }
+            try await body(server, pusher, subscribed)
+            await pusher.disconnected()
+        }
+    }
+
+    // MARK: Reading
+
+    @Test("channels, one channel and its users, as text and as JSON")
+    func states() async throws {
+        try await withClient(channels: ["orders", "presence-room"]) { server, pusher, _ in
+            let me = pusher.connection.socketId ?? ""
+            for (arguments, text, json) in [
+                (
+                    ["channels"], ["orders", "presence-room"],
+                    [#"{"channel":"orders"}"#, #"{"channel":"presence-room"}"#]
+                ),
+                (
+                    ["channels", "--prefix", "presence-", "--count"], ["presence-room  1 user"],
+                    [#"{"channel":"presence-room","user_count":1}"#]
+                ),
+                (
+                    ["channel", "presence-room"],
+                    ["channel        presence-room", "occupied       yes", "subscriptions  1", "users          1"],
+                    [#"{"channel":"presence-room","occupied":true,"subscription_count":1,"user_count":1}"#]
+                ),
+                (
+                    ["channel", "empty"], ["channel        empty", "occupied       no", "subscriptions  0"],
+                    [#"{"channel":"empty","occupied":false,"subscription_count":0}"#]
+                ),
+                (["users", "presence-room"], [me], [#"{"id":"\#(me)"}"#]),
+                (["users", "presence-empty"], [], []),
+            ] {
+                let plain = try await ToolRun.result(arguments + server.toolOptions + ["--no-json"])
+                #expect(plain == .init(status: 0, lines: text))
+                // A pipe is no terminal.
+                #expect(try await ToolRun.result(arguments + server.toolOptions) == .init(status: 0, lines: json))
+            }
+        }
+    }
+
+    @Test("the cached event of a channel is shown")
+    func cache() async throws {
+        try await PusherTestServer.withServer { server in
+            try server.publish(event: "e", data: #"{"id": 1}"#, to: "cache-a")
+            let result = try await ToolRun.result(["channel", "cache-a"] + server.toolOptions)
+            #expect(result.status == 0)
+            #expect(result.lines.first?.contains(#""cache":{"data":{"id":1},"ttl":1"#) == true, "\(result)")
+        }
+    }
+
+    // MARK: Triggering
+
+    @Test("data from an argument, a file and the standard input arrives byte for byte, without the last line break")
+    func data() async throws {
+        try await withClient(channels: ["orders"]) { server, _, channels in
+            var events = channels[0].events(named: "created").makeAsyncIterator()
+            let text = #"{"text": "ä'\"$HOME", "n": 1.50}"#
+            let argument = try await ToolRun.result(["trigger", "orders", "created", text] + server.toolOptions)
+            #expect(argument == .init(status: 0, lines: [#"{"event":"created","channel":"orders"}"#]))
+            #expect(await events.next()?.data == text)
+            let input = try await ToolRun.result(
+                ["trigger", "orders", "created", "--no-json"] + server.toolOptions,
+                input: "one\ntwo\n"
+            )
+            #expect(input == .init(status: 0, lines: [#"Triggered "created" on orders."#]))
+            #expect(await events.next()?.data == "one\ntwo")
+            let file = NSTemporaryDirectory() + UUID().uuidString
+            try Data("from a file\r\n".utf8).write(to: URL(fileURLWithPath: file))
+            defer { try? FileManager.default.removeItem(atPath: file) }
+            let result = try await ToolRun.result(
+                ["trigger", "orders", "created", "--file", file] + server.toolOptions
+            )
+            #expect(result.status == 0)
+            #expect(await events.next()?.data == "from a file")
+        }
+    }
+
+    @Test("an encrypted channel, a user, and a connection that is left out")
+    func targets() async throws {
+        try await withClient(channels: ["private-encrypted-a", "orders"]) { server, pusher, channels in
+            var secrets = channels[0].events(named: "e").makeAsyncIterator()
+            let encrypted = ["trigger", "private-encrypted-a", "e", "hush", "--encrypted"]
+            let result = try await ToolRun.result(encrypted + server.toolOptions + PusherTestServer.encryptionOptions)
+            #expect(result.status == 0)
+            #expect(await secrets.next()?.data == "hush")
+            let keyless = try await ToolRun.result(encrypted + server.toolOptions)
+            #expect(keyless.status == 64)
+            #expect(
+                keyless.errors == [
+                    "Error: The channel is encrypted, and there is no key for it. Give --encryption-key."
+                ]
+            )
+
+            var greetings = pusher.user.events(named: "greeting").makeAsyncIterator()
+            pusher.signIn()
+            try await pusher.signedIn()
+            let user = pusher.connection.socketId ?? ""
+            #expect(
+                try await ToolRun.result(["trigger", "--user", user, "greeting", "hi"] + server.toolOptions).status == 0
+            )
+            #expect(await greetings.next()?.data == "hi")
+
+            var orders = channels[1].events(named: "e").makeAsyncIterator()
+            let trigger = ["trigger", "orders", "e"]
+            #expect(try await ToolRun.result(trigger + ["1", "--socket-id", user] + server.toolOptions).status == 0)
+            #expect(try await ToolRun.result(trigger + ["2"] + server.toolOptions).status == 0)
+            #expect(await orders.next()?.data == "2")
+        }
+    }
+
+    @Test("a batch of any length goes out in order, in the form that pusher listen prints")
+    func batch() async throws {
+        try await withClient(channels: ["orders"]) { server, _, channels in
+            var events = channels[0].events(named: "created").makeAsyncIterator()
+            let lines = (1...25).map { number in
+                number % 2 == 0
+                    ? #"{"time":"now","channel":"orders","event":"created","data":{"id": \#(number)}}"#
+                    : #"{"channel":"orders","event":"created","data":"\#(number)"}"#
+            }
+            let result = try await ToolRun.result(
+                ["trigger", "--batch"] + server.toolOptions,
+                input: lines.joined(separator: "\n") + "\n"
+            )
+            #expect(result == .init(status: 0, lines: [#"{"triggered":25}"#]))
+            for number in 1...25 {
+                #expect(await events.next()?.data == (number % 2 == 0 ? #"{"id": \#(number)}"# : "\(number)"))
+            }
+        }
+    }
+
+    @Test(
+        "a line of a batch that cannot be used is named, and nothing is triggered",
+        arguments: [
+            ("no JSON", "it is not a JSON object"), (#"{"event":"e","data":""}"#, "it has no channel"),
+            (#"{"channel":"a","data":""}"#, "it has no event"), (#"{"channel":"a","event":"e"}"#, "it has no data"),
+        ]
+    )
+    func badBatch(line: String, reason: String) async throws {
+        try await PusherTestServer.withServer { server in
+            let good = #"{"channel":"a","event":"e","data":"{}"}"#
+            let result = try await ToolRun.result(
+                ["trigger", "--batch"] + server.toolOptions,
+                input: "\(good)\n\(line)\n"
+            )
+            #expect(result.status == 64)
+            #expect(result.errors == ["Error: Line 2 of the batch cannot be used: \(reason). Nothing was triggered."])
+            #expect(server.records.isEmpty)
+        }
+    }
+
+    @Test(
+        "wrong usage ends with code 64 and says what to do",
+        arguments: [
+            (["trigger", "a"], "Give CHANNEL and EVENT"), (["trigger", "a", "e", "d", "x"], "Give CHANNEL and EVENT"),
+            (["trigger", "--user", "u"], "With --user, give EVENT"),
+            (["trigger", "a b", "e", "d"], "Invalid channel name"),
+            (["trigger", "a", "e", "d", "--file", "f"], "exclude each other"),
+            (["trigger", "--batch", "a"], "--batch takes no"),
+            (["trigger", "a", "e", "d", "--encrypted"], "private-encrypted-"), (["users", "orders"], "presence-"),
+            (["channels", "--count"], "--prefix presence-"), (["channel"], "name"), (["listen"], "channels"),
+            (["listen", "a b"], "must not contain"), (["listen", "a", "--limit", "0"], "--limit"),
+            (["channels", "--url", "6001"], "--url takes an address"),
+            (["channels", "--url", "ftp://a"], "use ws or wss"),
+            (["channels", "--url", "ws://a", "--cluster", "eu"], "exclude each other"),
+            (["channels", "--cluster", "a/b"], "cluster"),
+            (["channels", "--timeout", "0"], "--timeout"), (["channels", "--key", ""], "Invalid app key"),
+            (["trigger", "a", "e", "d", "--socket-id", "1"], "Invalid socket id"), (["authorize"], "--socket-id"),
+        ]
+    )
+    func usage(arguments: [String], text: String) async throws {
+        let result = try await ToolRun.result(arguments)
+        #expect(result.status == 64)
+        #expect(result.errors.first?.hasPrefix("Error: ") == true)
+        #expect(result.errors.first?.contains(text) == true, "\(result.errors)")
+        #expect(result.lines.isEmpty)
+    }
+
+    // MARK: Environment
+
+    @Test(
+        "the environment says where the server is and who asks; an option beats it, and an empty variable does not count"
+    )
+    func environment() async throws {
+        var options = PusherTestServer.Options()
+        options.application = .init(id: "7", key: "other-key", secret: "other-secret")
+        try await PusherTestServer.withServer(options: options) { server in
+            var environment = [
+                "PUSHER_HOST": server.host, "PUSHER_PORT": "\(server.port)", "PUSHER_SCHEME": "http",
+                "PUSHER_APP_ID": "7",
+                "PUSHER_APP_KEY": "other-key", "PUSHER_APP_SECRET": "other-secret", "PUSHER_APP_CLUSTER": "eu",
+            ]
+            let long = ["channels", "--timeout", "280"]
+            #expect(try await ToolRun.result(long, environment: environment).status == 0)
+            environment["PUSHER_APP_KEY"] = "wrong"
+            #expect(try await ToolRun.result(long, environment: environment).status == 1)
+            #expect(try await ToolRun.result(long + ["--key", "other-key"], environment: environment).status == 0)
+            environment = ["PUSHER_HOST": "", "PUSHER_PORT": "\(server.port)", "PUSHER_SCHEME": ""]
+            let credentials = ["--app-id", "7", "--key", "other-key", "--secret", "other-secret"]
+            #expect(try await ToolRun.result(long + credentials, environment: environment).status == 0)
+            let bad = try await ToolRun.result(long, environment: ["PUSHER_PORT": "many"])
+            #expect(bad.status == 64)
+            #expect(bad.errors.first == #"Error: PUSHER_PORT is "many", which is not a number."#)
+        }
+    }
+}
+
+extension PusherTimeouts {
+    /// Longer than anything takes.
+    fileprivate static var patient: Self {
+        Self(connectionAttempt: .patience, subscription: .patience, authorization: .patience, signIn: .patience)
+    }
+}

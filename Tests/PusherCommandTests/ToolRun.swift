@@ -1,0 +1,84 @@
+import Foundation
+import PusherTestServer
+import TestSupport
+
+/// The tool in a process of its own, with its output and its errors apart.
+struct ToolRun: Sendable {
+    let process: ChildProcess
+    /// Passes on what the tool writes to its standard error.
+    private let errorReader: ChildProcess
+    private let seenErrors = Log<String>()
+    private let folder: URL
+
+    /// - Parameters:
+    ///   - arguments: What the tool is given.
+    ///   - environment: Variables. Those of the tests' own process that the tool reads are not passed on.
+    ///   - input: What it reads; nil for nothing.
+    init(_ arguments: [String], environment: [String: String] = [:], input: String? = nil) throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("pusher-tool-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let errors = folder.appendingPathComponent("errors").path
+        guard mkfifo(errors, 0o600) == 0 else { throw POSIXError(.EIO) }
+        var inputPath = "/dev/null"
+        if let input {
+            let file = folder.appendingPathComponent("input")
+            try Data(input.utf8).write(to: file)
+            inputPath = file.path
+        }
+        let names = [
+            "APP_ID", "APP_KEY", "APP_SECRET", "APP_CLUSTER", "HOST", "PORT", "SCHEME", "ENCRYPTION_MASTER_KEY",
+        ]
+        let words =
+            ["exec", "env"] + names.map { "-u PUSHER_\($0)" }
+            + environment.sorted { $0.key < $1.key }.map { "\($0.key)=\(Self.quoted($0.value))" }
+            + [#""$0/pusher""#] + arguments.map { Self.quoted($0) }
+            + ["<", Self.quoted(inputPath), "2>", Self.quoted(errors)]
+        errorReader = try ChildProcess("/bin/cat", [errors])
+        process = try ChildProcess("/bin/bash", ["-c", words.joined(separator: " "), ChildProcess.folder.path])
+    }
+
+    static func quoted(_ word: String) -> String { "'" + word.replacingOccurrences(of: "'", with: #"'\''"#) + "'" }
+
+    /// Waits until it has written that to its standard error so many times. It comes back also if the tool has ended.
+    func waitForError(containing text: String, count: Int = 1) async {
+        var missing = count - seenErrors.elements.count { $0.contains(text) }
+        guard missing > 0 else { return }
+        for await line in errorReader.lines {
+            seenErrors.append(line)
+            if line.contains(text) { missing -= 1 }
+            if missing == 0 { return }
+        }
+    }
+
+    struct Result: Equatable {
+        var status: Int32?
+        var lines: [String] = []
+        var errors: [String] = []
+    }
+
+    /// Waits for its end. To be asked once; lines that somebody else has read are not in it.
+    func result() async -> Result {
+        var result = Result()
+        for await line in process.lines { result.lines.append(line) }
+        result.status = await process.end()
+        for await line in errorReader.lines { seenErrors.append(line) }
+        result.errors = seenErrors.elements.filter { !$0.isEmpty }
+        try? FileManager.default.removeItem(at: folder)
+        return result
+    }
+
+    static func result(
+        _ arguments: [String],
+        environment: [String: String] = [:],
+        input: String? = nil
+    ) async throws -> Result {
+        try await ToolRun(arguments, environment: environment, input: input).result()
+    }
+}
+
+extension PusherTestServer {
+    /// The options that lead to it. Nothing takes as long as they allow.
+    var toolOptions: [String] { ["--url", "\(usesTLS ? "wss" : "ws")://\(host):\(port)", "--timeout", "280"] }
+
+    static let encryptionOptions = ["--encryption-key", Options.testEncryptionMasterKey]
+}
