@@ -55,8 +55,11 @@ PROGRESS := $(shell [ -t 2 ] || echo --quiet)
 # The runner names tests that fail, and no others: all are some thousand lines.
 QUIET = --skip-build --quiet
 
+# All at once, a test would wait for two thousand others whenever it has something to wait for, longer than clients do.
+WIDTH ?= --experimental-maximum-parallelization-width 16
+
 test: build
-	$(SWIFT) test $(FLAGS) $(QUIET)
+	$(SWIFT) test $(FLAGS) $(QUIET) $(WIDTH)
 
 # The tests drive it over the DevTools protocol, and need nothing else.
 CHROMIUM ?= $(shell command -v chromium-headless-shell || command -v chromium || command -v google-chrome)

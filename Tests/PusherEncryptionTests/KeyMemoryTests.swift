@@ -9,7 +9,8 @@ import Testing
     import Darwin
 #endif
 
-@Suite("The memory of keys")
+// One after the other: while there are many keys, others are not guarded.
+@Suite("The memory of keys", .serialized)
 struct KeyMemoryTests {
     private let bytes = (0..<32).map { UInt8($0) &* 7 &+ 1 }
 
@@ -34,6 +35,23 @@ struct KeyMemoryTests {
         // Its pages are given back; others may have them by now.
         #expect(try read(address, count: 32) != bytes)
     }
+
+    #if os(Linux)
+        @Test("many keys do not use up the mappings that a process may have")
+        func many() throws {
+            func mappings() throws -> Int {
+                try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).utf8.count { $0 == UInt8(ascii: "\n") }
+            }
+            let before = try mappings()
+            let keys = (0..<20_000).map { number in
+                SecretKey((0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) })
+            }
+            #expect(try mappings() - before < 6 * SecretKey.maximumGuardedCount)
+            for (number, key) in keys.enumerated() {
+                #expect(key?.withBytes { [$0[0], $0[31]] } == [UInt8(number & 0xFF), UInt8(number >> 8)])
+            }
+        }
+    #endif
 
     /// Whether the system can write there.
     private func isWritable(_ address: UInt) throws -> Bool {

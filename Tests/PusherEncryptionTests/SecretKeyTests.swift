@@ -44,23 +44,6 @@ struct SecretKeyTests {
         }
     }
 
-    #if os(Linux)
-        @Test("many keys do not use up the mappings that a process may have")
-        func many() throws {
-            func mappings() throws -> Int {
-                try String(contentsOfFile: "/proc/self/maps", encoding: .utf8).utf8.count { $0 == UInt8(ascii: "\n") }
-            }
-            let before = try mappings()
-            let keys = (0..<20_000).map { number in
-                SecretKey((0..<32).map { UInt8(truncatingIfNeeded: number >> ($0 % 2 * 8)) })
-            }
-            #expect(try mappings() - before < 6 * SecretKey.maximumGuardedCount)
-            for (number, key) in keys.enumerated() {
-                #expect(key?.withBytes { [$0[0], $0[31]] } == [UInt8(number & 0xFF), UInt8(number >> 8)])
-            }
-        }
-    #endif
-
     @Test("printing a key shows nothing of it")
     func printing() throws {
         let base64 = "iBvNoPVYwByqSfg6anjPpEQ2j051b3rt1Vmnb+z5doo="

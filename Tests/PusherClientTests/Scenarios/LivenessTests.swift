@@ -139,8 +139,8 @@ struct LivenessTests {
             try await world.complete { try await channel.send("client-seen", data: "1") }
         } else {
             channel.trigger(eventName: "client-seen", data: "1")
-            await world.run()
         }
+        await world.run()
         #expect(pings == 1)
     }
 
