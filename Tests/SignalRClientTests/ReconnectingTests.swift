@@ -311,7 +311,7 @@ import Testing
             connection.onReconnected { reconnected.add(()) }
             server.dropConnections()
             try await reconnected.next()
-            #expect(server.connectionCount == 2)
+            await server.waitForConnections(2)
             await connection.stop()
         }
     }

@@ -200,8 +200,10 @@ private final class AnsweringHandler: ChannelInboundHandler {
         let bytes = ByteBuffer(repeating: UInt8(ascii: "x"), count: 4_096)
         let context = NIOLoopBound(context, eventLoop: context.eventLoop)
         let handler = NIOLoopBound(self, eventLoop: context.eventLoop)
+        let eventLoop = context.value.eventLoop
         context.value.writeAndFlush(wrapOutboundOut(.body(.byteBuffer(bytes)))).whenSuccess {
-            handler.value.writeOn(context.value)
+            // In a task of its own: writes that succeed at once would nest until the stack is full.
+            eventLoop.execute { handler.value.writeOn(context.value) }
         }
     }
 }
