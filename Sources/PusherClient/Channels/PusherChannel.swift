@@ -1,6 +1,5 @@
 public import Foundation
 import NIOConcurrencyHelpers
-import NIOCore
 import PusherProtocol
 
 /// A channel that the application subscribed to: what is bound to it, and how its subscription stands.
@@ -181,8 +180,6 @@ public class PusherChannel: @unchecked Sendable {
 
     /// Nothing will be delivered any more, and what callbacks own is let go.
     func finish() {
-        // What came before is for the sequences too.
-        if engine.eventLoop.inEventLoop { engine.endDelivery() }
         listeners.finish()
         finishListeners()
     }

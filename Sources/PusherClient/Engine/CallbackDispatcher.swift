@@ -28,19 +28,17 @@ final class CallbackDispatcher: Sendable {
         }
     }
 
-    private func run(_ job: borrowing Job) {
-        switch job {
-        case .events(let batch):
-            batch.forEach { event, audience in
-                // Code that binds in the callback of an event gets those that came meanwhile.
-                if !audience.isCurrent { audience = audience.renewed() }
-                audience.call(event, by: self)
-                runCount.wrappingIncrement(ordering: .relaxed)
-            }
-        case .call(let call):
-            call()
+    private func run(_ batch: EventBatch) {
+        batch.forEach { event, audience in
+            // Code that binds in the callback of an event gets those that came meanwhile.
+            if !audience.isCurrent { audience = audience.renewed() }
+            audience.call(event, by: self)
             runCount.wrappingIncrement(ordering: .relaxed)
         }
+    }
+
+    private func release(_ spent: inout Spent<EventBatch>) {
+        if isStopped.load(ordering: .acquiring) { _ = spent.take() } else { spent.release(on: eventLoop) }
     }
 
     /// Whether callbacks run while the event loop waits.
@@ -80,7 +78,7 @@ final class CallbackDispatcher: Sendable {
 
     fileprivate struct Pending {
         let serial: UInt64
-        var job: Job
+        let job: Job
     }
 
     fileprivate struct State {
@@ -115,6 +113,8 @@ final class CallbackDispatcher: Sendable {
     /// What goes to the queue with the next ``submit(for:)``: one step over for all that one read brings.
     private let collected: NIOLoopBoundBox<EventBatch>
     private let used = ManagedAtomic(false)
+    /// Whether the event loop may be shut down.
+    private let isStopped = ManagedAtomic(false)
     private let changes: ChangeCount
 
     init(
@@ -210,16 +210,21 @@ final class CallbackDispatcher: Sendable {
         }
         watchdog?.cancel()
         var left = count
-        var spent = Spent<Job>()
+        var spent = Spent<EventBatch>()
         while left > 0, let (job, hasCaughtUp) = state.withLockedValue({ $0.takeFirst() }) {
             if hasCaughtUp { budget.total.tellCaughtUp() }
             left -= job.count
-            run(job)
-            let (count, size) = (job.count, job.size)
-            spent.add(job, count: count, size: size)
-            if spent.isFull { spent.release(on: eventLoop) }
+            switch job {
+            case .events(let batch):
+                run(batch)
+                spent.add(batch, count: batch.count, size: batch.size)
+                if spent.isFull { release(&spent) }
+            case .call(let call):
+                call()
+                runCount.wrappingIncrement(ordering: .relaxed)
+            }
         }
-        spent.release(on: eventLoop)
+        release(&spent)
         let (mustGoOn, dropped) = state.withLockedValue { state in
             state.isScheduled = state.count > 0
             guard !state.isScheduled else { return (true, 0) }
@@ -253,6 +258,7 @@ final class CallbackDispatcher: Sendable {
 
     /// Nothing is left of the dispatcher's own on the event loop.
     func stop() {
+        isStopped.store(true, ordering: .releasing)
         let watchdog = state.withLockedValue { state in
             defer { state.watchdog = nil }
             return state.watchdog

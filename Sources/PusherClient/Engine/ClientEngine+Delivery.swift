@@ -33,9 +33,11 @@ extension ClientEngine {
     @discardableResult
     func deliver(_ event: PusherEvent, to audience: Audience) -> Bool {
         for sequence in audience.sequences {
-            sequence.collect(event)
-            if sequence.hasOne { loopState.value.sequences.append(sequence) }
-            if sequence.isFull { for buffer in submit(to: [sequence]) { buffer.wake() } }
+            switch sequence.collect(event) {
+            case .submitLater: loopState.value.sequences.append(sequence)
+            case .submit: for buffer in submit(to: [sequence]) { buffer.wake() }
+            case .nothing: break
+            }
         }
         audience.callInPlace(event)
         for queue in audience.queues { queue.collect(event, audience) }
@@ -114,17 +116,11 @@ extension ClientEngine {
     /// Lets the consumers of sequences and the queues of callbacks go on. Called after all that comes together was
     /// delivered, so that they do not compete for it with the event loop.
     func endDelivery() {
-        let toWake = submitToSequences()
         for dispatcher in dispatchers { dispatcher.submit(for: self) }
-        for buffer in toWake { buffer.wake() }
-    }
-
-    /// Sequences come first: a callback may unsubscribe their channel, on another thread and at once.
-    private func submitToSequences() -> [EventBuffer<PusherEvent>] {
-        guard !loopState.value.sequences.isEmpty else { return [] }
+        guard !loopState.value.sequences.isEmpty else { return }
         let sequences = loopState.value.sequences
         loopState.value.sequences = []
-        return submit(to: sequences)
+        for buffer in submit(to: sequences) { buffer.wake() }
     }
 
     /// Returns the buffers for whose events somebody waits.

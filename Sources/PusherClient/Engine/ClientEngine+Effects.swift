@@ -66,7 +66,6 @@ extension ClientEngine {
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .released:
-            endDelivery()
             everyEvent.finish()
             userEvents.finish()
             watchlistEvents.finish()

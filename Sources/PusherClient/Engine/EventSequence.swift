@@ -178,7 +178,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
         if state.elements.isEmpty { state.isDropping = false }
         state.takenCount += 1
         let size = size(element)
-        if eventLoop != nil { state.spent.add(element, size: size) }
+        if eventLoop != nil, !state.isFinished { state.spent.add(element, size: size) }
         return (element, state.level.take(size))
     }
 
@@ -188,8 +188,21 @@ final class EventBuffer<Element: Sendable>: Sendable {
     }
 
     /// No element will come any more; those that are kept can still be taken.
-    func finish() {
-        state.withLockedValue { $0.isFinished = true }
+    ///
+    /// - Parameter last: Elements that came before, for which there is always space.
+    func finish(after last: [Element] = []) {
+        // Released here, because the event loop may be shut down from now on.
+        let spent = state.withLockedValue { state in
+            if !state.isFinished {
+                for element in last {
+                    state.elements.append(element)
+                    _ = state.level.add(size(element))
+                }
+            }
+            state.isFinished = true
+            return state.spent.take()
+        }
+        withExtendedLifetime(spent) {}
         wake()
         let waiting = state.withLockedValue { state in
             defer { state.waiting = [] }

@@ -177,7 +177,7 @@ final class ListenerRegistry: Sendable {
         for listener in listeners {
             switch listener {
             case .callback(let binding): binding.unbind()
-            case .sequence(let sequence): sequence.buffer.finish()
+            case .sequence(let sequence): sequence.finish()
             }
         }
     }
@@ -230,40 +230,57 @@ final class SequenceListener: Sendable {
         var space: BufferLevel.Space
     }
 
+    /// What the caller of ``collect(_:)`` has to do.
+    enum Duty {
+        /// Call ``submit()`` when it has collected all.
+        case submitLater
+        /// Call ``submit()`` at once: the buffer may not have space for more.
+        case submit
+        case nothing
+    }
+
     let buffer: EventBuffer<PusherEvent>
-    private let state: NIOLoopBoundBox<State>
+    // Of no interest to consumers, so that hardly ever two threads want it.
+    private let state: NIOLockedValueBox<State>
 
     init(_ budget: BufferBudget, eventLoop: any EventLoop) {
         buffer = EventBuffer(budget, awaitedBy: eventLoop) { $0.size }
-        let space = BufferLevel.Space(count: budget.count, size: budget.size)
-        state = .makeBoxSendingValue(State(space: space), eventLoop: eventLoop)
+        state = NIOLockedValueBox(State(space: .init(count: budget.count, size: budget.size)))
     }
 
     /// Called on the event loop.
-    func collect(_ event: PusherEvent) {
-        state.value.collected.append(event)
-        state.value.size += event.size
-    }
-
-    /// Whether one event was collected. Called on the event loop.
-    var hasOne: Bool { state.value.collected.count == 1 }
-
-    /// Whether the buffer may not have space for what was collected. Called on the event loop.
-    var isFull: Bool {
-        state.value.collected.count > state.value.space.count || state.value.size > state.value.space.size
+    func collect(_ event: PusherEvent) -> Duty {
+        state.withLockedValue { state in
+            state.collected.append(event)
+            state.size += event.size
+            if state.collected.count > state.space.count || state.size > state.space.size { return .submit }
+            return state.collected.count == 1 ? .submitLater : .nothing
+        }
     }
 
     /// Adds what was collected to the buffer. Called on the event loop.
     ///
     /// - Returns: What that did, and the channel of the last event; nil if nothing was collected.
     func submit() -> (addition: EventBuffer<PusherEvent>.Addition, channelName: String?)? {
-        guard let last = state.value.collected.last else { return nil }
-        var events: [PusherEvent] = []
-        swap(&events, &state.value.collected)
-        state.value.size = 0
-        let addition = buffer.append(events)
-        state.value.space = addition.space
-        return (addition, last.channelName)
+        state.withLockedValue { state in
+            guard let last = state.collected.last else { return nil }
+            var events: [PusherEvent] = []
+            swap(&events, &state.collected)
+            state.size = 0
+            // Under the lock: events that come before the end must not meet a buffer that was finished meanwhile.
+            let addition = buffer.append(events)
+            state.space = addition.space
+            return (addition, last.channelName)
+        }
+    }
+
+    /// Ends the sequence, after what was collected. Called on any thread.
+    func finish() {
+        state.withLockedValue { state in
+            var events: [PusherEvent] = []
+            swap(&events, &state.collected)
+            buffer.finish(after: events)
+        }
     }
 }
 

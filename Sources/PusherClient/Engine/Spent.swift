@@ -16,8 +16,8 @@ struct Spent<Element: Sendable>: Sendable {
         self.size += size
     }
 
-    /// Whether so much is kept that it has to be released.
-    var isFull: Bool { count >= 256 || size >= 262_144 }
+    /// Whether so much is kept that it has to be released. No budget counts it.
+    var isFull: Bool { count >= 64 || size >= 65_536 }
 
     /// Takes everything out.
     mutating func take() -> Self {

@@ -95,12 +95,12 @@ struct OneReadTests {
         #expect(await iterator.next()?.eventName == "last")
     }
 
-    @Test("a sequence gets what came in a read before its channel was unsubscribed")
-    func endOfSequence() async throws {
+    @Test("a sequence gets what came in a read before its channel was unsubscribed", arguments: [true, false])
+    func endOfSequence(isOnLoop: Bool) async throws {
         let pusher = try await subscribed("orders")
         let orders = try channel("orders", of: pusher)
         var iterator = orders.events.makeAsyncIterator()
-        atSecondEvent(of: orders, isOnLoop: true) { pusher.unsubscribe("orders") }
+        atSecondEvent(of: orders, isOnLoop: isOnLoop) { pusher.unsubscribe("orders") }
         try await send([("first", "orders"), ("e", "orders"), ("e", "orders"), ("late", "orders")])
         var names: [String] = []
         while let event = await iterator.next() { names.append(event.eventName) }
