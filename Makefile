@@ -55,7 +55,8 @@ PROGRESS := $(shell [ -t 2 ] || echo --quiet)
 # The runner names tests that fail, and no others: all are some thousand lines.
 QUIET = --skip-build --quiet
 
-# All at once, a test would wait for two thousand others whenever it has something to wait for, longer than clients do.
+# If all tests start at once, each step of a test waits for a step of two thousand others. That can take longer than the
+# time limits of the clients under test.
 WIDTH ?= --experimental-maximum-parallelization-width 16
 
 test: build

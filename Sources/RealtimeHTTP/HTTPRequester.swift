@@ -22,6 +22,9 @@ package struct HTTPRequest: Hashable, Sendable {
     package var timeout: Duration
     /// What is more of the answer's body is left out.
     package var maximumResponseSize: Int
+    /// Whether a redirect may make a `GET` of it. If not, such a redirect is an error: the answer would be that of another
+    /// request.
+    package var mayBecomeGET: Bool
 
     package init(
         url: String,
@@ -29,7 +32,8 @@ package struct HTTPRequest: Hashable, Sendable {
         headers: HTTPFields = HTTPFields(),
         body: [UInt8]? = nil,
         timeout: Duration,
-        maximumResponseSize: Int
+        maximumResponseSize: Int,
+        mayBecomeGET: Bool = true
     ) {
         self.url = url
         self.method = method
@@ -37,6 +41,7 @@ package struct HTTPRequest: Hashable, Sendable {
         self.body = body
         self.timeout = timeout
         self.maximumResponseSize = maximumResponseSize
+        self.mayBecomeGET = mayBecomeGET
     }
 }
 

@@ -58,6 +58,12 @@ package enum Redirect {
             }
         }
         if becomesGET(response.status, method: request.method, rules) {
+            guard request.mayBecomeGET || request.method == "GET" else {
+                throw HTTPRequestError(
+                    .redirectRefused,
+                    "it redirects with status \(response.status), which asks for GET in place of \(request.method)"
+                )
+            }
             target.method = "GET"
             target.body = nil
             target.headers.remove("Content-Type")

@@ -1,5 +1,4 @@
 import ArgumentParser
-import Dispatch
 import Foundation
 import NIOCore
 import PusherTestServer
@@ -109,18 +108,18 @@ struct ServeCommand: AsyncParsableCommand {
         // It may run for days, and nobody asks for what was long ago.
         options.maximumRecordCount = 10_000
         // Set before the port is bound: whoever waits for "ready" may end the server at once.
-        let signals = TerminationSignals()
+        let interruption = Interruption()
         do {
-            try await PusherTestServer.withServer(options: options) { server in try await serve(server, until: signals)
+            try await PusherTestServer.withServer(options: options) { server in
+                try await serve(server, until: interruption.received)
             }
         } catch let error as PusherTestServer.ServerError where error.code == .bindFailed {
             throw ExitMessage(describe(error))
         }
-        withExtendedLifetime(signals) {}
+        withExtendedLifetime(interruption) {}
     }
 
-    private func serve(_ server: PusherTestServer, until signals: TerminationSignals) async throws {
-        let received = signals.received
+    private func serve(_ server: PusherTestServer, until signals: AsyncStream<Void>) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             if servesConsole {
                 group.addTask {
@@ -132,7 +131,7 @@ struct ServeCommand: AsyncParsableCommand {
             if verbose {
                 group.addTask { for await record in server.recordSequence { try printLine(describe(record)) } }
             }
-            group.addTask { for await _ in received { return } }
+            group.addTask { for await _ in signals { return } }
             // The first to end: a signal, or an output that nobody reads any more.
             try await group.next()
             group.cancelAll()
@@ -195,24 +194,6 @@ enum ServerDialect: String, CaseIterable, ExpressibleByArgument, Sendable {
         case .poxa: .poxa
         case .slanger: .slanger
         case .pusherFake: .pusherFake
-        }
-    }
-}
-
-/// Waits for the user, or the system, to end the process.
-private final class TerminationSignals {
-    private let sources: [any DispatchSourceSignal]
-    let received: AsyncStream<Void>
-
-    init() {
-        let (stream, continuation) = AsyncStream.makeStream(of: Void.self)
-        received = stream
-        sources = [SIGINT, SIGTERM].map { number in
-            signal(number, SIG_IGN)
-            let source = DispatchSource.makeSignalSource(signal: number)
-            source.setEventHandler { continuation.yield() }
-            source.resume()
-            return source
         }
     }
 }

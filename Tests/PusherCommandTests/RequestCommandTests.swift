@@ -141,10 +141,11 @@ struct RequestCommandTests {
     func batch() async throws {
         try await withClient(channels: ["orders"]) { server, _, channels in
             var events = channels[0].events(named: "created").makeAsyncIterator()
+            // U+2028 breaks lines, but not those of JSON.
             let lines = (1...25).map { number in
                 number % 2 == 0
                     ? #"{"time":"now","channel":"orders","event":"created","data":{"id": \#(number)}}"#
-                    : #"{"channel":"orders","event":"created","data":"\#(number)"}"#
+                    : #"{"channel":"orders","event":"created","data":"\#(number)\#u{2028}"}"#
             }
             let result = try await ToolRun.result(
                 ["trigger", "--batch"] + server.toolOptions,
@@ -152,7 +153,7 @@ struct RequestCommandTests {
             )
             #expect(result == .init(status: 0, lines: [#"{"triggered":25}"#]))
             for number in 1...25 {
-                #expect(await events.next()?.data == (number % 2 == 0 ? #"{"id": \#(number)}"# : "\(number)"))
+                #expect(await events.next()?.data == (number % 2 == 0 ? #"{"id": \#(number)}"# : "\(number)\u{2028}"))
             }
         }
     }
@@ -169,10 +170,10 @@ struct RequestCommandTests {
             let good = #"{"channel":"a","event":"e","data":"{}"}"#
             let result = try await ToolRun.result(
                 ["trigger", "--batch"] + server.toolOptions,
-                input: "\(good)\n\(line)\n"
+                input: "\(good)\r\n\n\(line)\n"
             )
             #expect(result.status == 64)
-            #expect(result.errors == ["Error: Line 2 of the batch cannot be used: \(reason). Nothing was triggered."])
+            #expect(result.errors == ["Error: Line 3 of the batch cannot be used: \(reason). Nothing was triggered."])
             #expect(server.records.isEmpty)
         }
     }

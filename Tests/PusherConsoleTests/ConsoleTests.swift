@@ -178,6 +178,17 @@ struct ConsoleLogTests {
         #expect(log.entries(from: 0, limit: 10).map(\.index) == [5])
     }
 
+    @Test("long names are cut, and every text counts")
+    func longNames() throws {
+        var log = ConsoleLog(countLimit: 100, sizeLimit: 10_000)
+        let long = String(repeating: "x", count: 100_000)
+        let line = RecordDescription(kind: .backend, who: long, verb: "asked", subject: long, channel: long)
+        for _ in 0..<20 { log.append(line) }
+        let entries = log.entries(from: 0, limit: 100)
+        #expect(entries.count == 8)
+        #expect(try #require(entries.last).channel?.hasSuffix("… (100000 bytes)") == true)
+    }
+
     @Test("lines that were lost before leave a gap")
     func gap() {
         var log = ConsoleLog()

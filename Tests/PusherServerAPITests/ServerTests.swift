@@ -264,6 +264,25 @@ struct ServerTests {
         }
     }
 
+    @Test("an event is not triggered if a redirect makes a GET of it")
+    func redirectToGET() async throws {
+        try await HTTPTestServer.serving { request in
+            request.uri == "/login" ? .answer(200) : .redirect(303, "/login")
+        } _: { backend in
+            var options = PusherServerAPI.Options()
+            (options.proxy, options.logger, options.timeout) = (.direct, .quiet, .patience)
+            let api = try PusherServerAPI(
+                application: .init(id: "1", key: "k", secret: "s"),
+                endpoint: .init(host: "127.0.0.1", port: backend.port, useTLS: false),
+                options: options
+            )
+            let error = await failure { try await api.trigger(.init("e", data: "1"), on: "a") }
+            #expect(error?.code == .unexpectedAnswer)
+            #expect(error?.message.contains("status 303") == true)
+            #expect(backend.requests.map(\.method) == ["POST"])
+        }
+    }
+
     @Test("a shutdown ends requests and lets none begin; a cancelled task gets CancellationError")
     func endings() async throws {
         try await HTTPTestServer.serving { _ in

@@ -170,7 +170,7 @@ final class CallbackDispatcher: Sendable {
     private func add(_ job: consuming Job, keep retention: Retention, for engine: ClientEngine) {
         guard let queue else { return }
         use()
-        // Optional, so that it is moved into the closure: a copy would make both threads count the references to an event.
+        // Optional, so that it is moved into the closure. With a copy, both threads would change the counts of its events.
         var job = Optional(job)
         // What is dropped is released outside the lock.
         let (dropped, mustSchedule, mustWatch, mustAwait) = state.withLockedValue { state in
@@ -364,7 +364,7 @@ extension CallbackDispatcher.State {
 private struct EventBatch: Sendable {
     /// Events that follow each other and have the same audience.
     private struct Run: Sendable {
-        // Kept once for them all: were it counted for each event, both threads would do so at the same time.
+        // One reference for all of them. With one for each event, both threads would change its count at the same time.
         var audience: Audience
         var count: Int
     }
@@ -391,7 +391,7 @@ private struct EventBatch: Sendable {
         }
     }
 
-    /// Turns it round after the last event was added, so that the oldest can be taken out without moving the others.
+    /// Reverses the order after the last event was added: the oldest can be taken out without moving the others.
     mutating func close() {
         events.reverse()
         runs.reverse()

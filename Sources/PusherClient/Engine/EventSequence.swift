@@ -133,7 +133,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// ``wake()`` when it has added to all buffers: a consumer that is woken earlier would compete for the processor with
     /// the event loop.
     func append(_ elements: consuming [Element]) -> Addition {
-        // Moved out one by one. Were they copied, both threads would count the references to an element at the same time.
+        // Moved out one by one. With copies, both threads would change the count of an element at the same time.
         elements.reverse()
         let (addition, dropped): (Addition, [Element]) = state.withLockedValue { state in
             guard !state.isFinished else { return (Addition(), []) }

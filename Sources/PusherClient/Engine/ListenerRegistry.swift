@@ -240,7 +240,7 @@ final class SequenceListener: Sendable {
     }
 
     let buffer: EventBuffer<PusherEvent>
-    // Of no interest to consumers, so that hardly ever two threads want it.
+    // Consumers never take this lock, so two threads rarely compete for it.
     private let state: NIOLockedValueBox<State>
 
     init(_ budget: BufferBudget, eventLoop: any EventLoop) {

@@ -95,7 +95,8 @@ struct RequestSender: Sendable {
             headers: headers,
             body: body.isEmpty ? nil : body,
             timeout: timeout,
-            maximumResponseSize: Self.maximumAnswerSize
+            maximumResponseSize: Self.maximumAnswerSize,
+            mayBecomeGET: false
         )
         do {
             let response = try await requester.response(to: message)

@@ -111,6 +111,8 @@ struct AuthorizeCommand: AsyncParsableCommand {
                     userID.map { .init(id: $0) }
                 }
             return try api.authorizeChannel(channel, socketID: socketID, member: member)
+        } catch  where data != nil {
+            throw StandardError.failure("The answer of your backend is not right: \(error.message)")
         } catch {
             throw StandardError.failure(error.message, .validationFailure)
         }

@@ -98,6 +98,7 @@ struct Listening: Sendable {
         case .interrupted, .limit, .none:
             let (events, connections) = (await report.events, await report.connections)
             var parts = ["\(count(events, "event")) on \(count(channels.count, "channel"))"]
+            if connections == 0 { parts.append("no connection") }
             if connections > 1 { parts.append(count(connections - 1, "reconnect")) }
             if dropped > 0 { parts.append("\(count(dropped, "event")) lost, because the output was too slow") }
             let time = elapsed.formatted(.units(allowed: [.hours, .minutes, .seconds], width: .narrow))

@@ -109,8 +109,12 @@ struct TriggerCommand: AsyncParsableCommand {
     // MARK: Batches
 
     private func triggerBatch() async throws {
-        let events = try Input.text(ofFile: file).split(whereSeparator: \.isNewline).enumerated().map { index, line in
-            try Self.event(inLine: String(line), number: index + 1, isEncrypted: encrypted)
+        // JSON may have the other line breaks of Unicode as they are.
+        let lines = try Input.text(ofFile: file).utf8.split(separator: 0x0A, omittingEmptySubsequences: false)
+        let events = try lines.enumerated().compactMap { index, line in
+            let line = String(Substring(line)).trimmingCharacters(in: .whitespacesAndNewlines)
+            if line.isEmpty { return nil as PusherServerAPI.BatchEvent? }
+            return try Self.event(inLine: line, number: index + 1, isEncrypted: encrypted)
         }
         let triggered = Counter()
         do {
@@ -190,7 +194,11 @@ enum Input {
                     .validationFailure
                 )
             }
-            data = (try? FileHandle.standardInput.readToEnd()) ?? Data()
+            do {
+                data = try FileHandle.standardInput.readToEnd() ?? Data()
+            } catch {
+                throw StandardError.failure("The standard input cannot be read. Give the data by --file.", .failure)
+            }
         }
         guard var text = String(validating: data, as: UTF8.self) else {
             throw StandardError.failure("The data is not UTF-8. Encode it first, for example in base64.", .failure)

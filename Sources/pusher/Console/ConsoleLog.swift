@@ -25,10 +25,10 @@ struct ConsoleEntry: Encodable, Sendable {
         self.index = index
         self.time = Int(time.timeIntervalSince1970 * 1_000)
         self.kind = description.kind
-        self.who = description.who
+        self.who = description.who.inOneLine(limit: Self.detailLimit)
         self.verb = description.verb
         self.subject = description.subject.inOneLine(limit: Self.detailLimit)
-        self.channel = description.channel
+        self.channel = description.channel?.inOneLine(limit: Self.detailLimit)
         self.detail = description.detail.inOneLine(limit: Self.detailLimit)
         let payload = description.payload?.utf8.prefix(Self.payloadLimit)
         self.payload = payload.map { String(decoding: $0, as: UTF8.self) }
@@ -36,7 +36,9 @@ struct ConsoleEntry: Encodable, Sendable {
     }
 
     /// About how much memory its texts take.
-    fileprivate var size: Int { 200 + detail.utf8.count + (payload?.utf8.count ?? 0) }
+    fileprivate var size: Int {
+        [who, subject, channel, detail, payload].reduce(200) { $0 + ($1?.utf8.count ?? 0) }
+    }
 }
 
 /// The newest lines, as many as the limits allow.

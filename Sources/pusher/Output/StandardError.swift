@@ -8,12 +8,7 @@ enum StandardError {
 
     /// Writes one line. It is lost if it cannot be written: there is nowhere to say so.
     static func print(_ line: String) {
-        _ = StandardOutput.ignoresBrokenPipes
-        var bytes = Array("\(line)\n".utf8)[...]
-        while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { write(STDERR_FILENO, $0.baseAddress, $0.count) }
-            if count >= 0 { bytes = bytes.dropFirst(count) } else if errno != EINTR { return }
-        }
+        try? Descriptor.write("\(line)\n", to: STDERR_FILENO)
     }
 
     /// Prints an error in one line.
