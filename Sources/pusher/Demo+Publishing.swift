@@ -74,6 +74,6 @@ extension Demo {
         guard let received = await orders.next(), received.id == order.id else {
             throw ExitMessage("Order \(order.id) did not arrive.")
         }
-        try timeline.note(.ada, "created: order \(received.id), \(received.item)")
+        try timeline.note(.ada, "got created: order \(received.id), \(received.item)")
     }
 }

@@ -192,6 +192,7 @@ struct AwaitedListenerTests {
             kept += 100 - sequence.droppedCount
         }
         #expect(kept * 70_000 <= 1_000_000 / 2 + 3 * 70_300)
+        #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 300 - kept])
         #expect(pusher.connection.connectionState == .connected)
     }
 

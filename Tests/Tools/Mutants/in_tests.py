@@ -283,7 +283,7 @@ MUTANTS = [
     ("a full buffer: in the middle of a read", "ListenerRegistry.swift",
      "return .submit }", "return .nothing }", "AwaitedListenerTests|BackPressureTests"),
     ("events: dropped ones are counted at once", "ClientEngine+Delivery.swift",
-     "        if !drops.isEmpty { publishCounts() }\n", "", "BackPressureTests|StatisticsTests"),
+     "        if !drops.isEmpty { publishCounts() }\n", "", "AwaitedListenerTests"),
     ("events: routes without end", "RouteTable.swift",
      "        if routes.count >= Self.limit { removeAll() }\n", "", "OneReadTests"),
     ("events: routes of a channel that is gone", "ClientEngine+Effects.swift",
