@@ -65,6 +65,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
 
     package func response(to request: HTTPRequest) async throws -> HTTPResponse {
         if let problem = request.problem { throw HTTPRequestError(.invalidRequest, problem) }
+        try Task.checkCancellation()
         let timeout = min(request.timeout, .seconds(HTTPRequest.maximumTimeout))
         // A task that sleeps keeps its memory until the time is over, cancelled or not. A timer of the event loop does not.
         let isOver = eventLoopGroup.any().makePromise(of: Void.self)
