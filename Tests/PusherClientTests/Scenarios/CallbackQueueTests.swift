@@ -93,11 +93,19 @@ struct CallbackQueueTests {
         var events = channel.events(named: "other").makeAsyncIterator()
         var errors = pusher.errors.makeAsyncIterator()
         for _ in 0..<10 { try world.server.publish(event: "e", data: "", to: "orders") }
+        await world.run()
         channel.unbindAll()
-        for number in 0..<100 { try world.server.publish(event: "other", data: "\(number)", to: "orders") }
+        // In one read: after it, the client waits for the queue.
+        try await world.atOnce { [server = world.server] in
+            for number in 0..<100 { try server.publish(event: "other", data: "\(number)", to: "orders") }
+        }
         await world.run()
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
+        // The queue does not move, so events go.
+        await world.advance(by: ClientEngine.moment)
         queue.resume()
+        queue.sync {}
+        await world.run()
         world.server.sendText(#"{"event":"pusher:error","data":{"code":4301,"message":"no"}}"#)
         #expect(await errors.next()?.code == .serverError)
     }
