@@ -1,4 +1,5 @@
 import ArgumentParser
+import RealtimePrimitives
 
 /// The command-line tool of the package.
 @main
@@ -13,6 +14,12 @@ struct PusherCommand: AsyncParsableCommand {
               pusher listen orders                      in a second terminal
               pusher trigger orders created '{"id":1}'  in a third one
 
+            EXIT CODES
+              0   done, or ended by Control-C
+              1   the server or your backend refused it, or the connection failed
+              2   there was no connection within --timeout
+              64  wrong usage
+
             Completion: pusher --generate-completion-script bash (or zsh, fish) prints a script; save it where your shell looks.
             """,
         subcommands: [
@@ -20,4 +27,35 @@ struct PusherCommand: AsyncParsableCommand {
             AuthorizeCommand.self, ServeCommand.self, DemoCommand.self,
         ]
     )
+
+    static func main() async {
+        if let error = unknownCommand(CommandLine.arguments.dropFirst().first) { exit(withError: error) }
+        await main(nil)
+    }
+
+    /// ArgumentParser calls it an unexpected argument, and suggests nothing.
+    private static func unknownCommand(_ name: String?) -> ValidationError? {
+        guard let name, !name.hasPrefix("-") else { return nil }
+        let commands = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
+        guard !commands.contains(name) else { return nil }
+        let similar = commands.filter { $0.hasPrefix(name) || distance(from: Array($0), to: Array(name)) <= 2 }
+        let names = similar.map { "\"\($0)\"" }.joined(separator: " or ")
+        let suggestion = names.isEmpty ? "" : " Did you mean \(names)?"
+        return ValidationError("Unknown command \"\(name.escapingControls)\".\(suggestion)")
+    }
+
+    /// How many letters have to be inserted, deleted or replaced (Levenshtein).
+    private static func distance(from word: [Character], to other: [Character]) -> Int {
+        var row = Array(0...other.count)
+        for (index, letter) in word.enumerated() {
+            var diagonal = row[0]
+            row[0] = index + 1
+            for (column, otherLetter) in other.enumerated() {
+                let replaced = diagonal + (letter == otherLetter ? 0 : 1)
+                diagonal = row[column + 1]
+                row[column + 1] = min(replaced, row[column] + 1, row[column + 1] + 1)
+            }
+        }
+        return row[other.count]
+    }
 }

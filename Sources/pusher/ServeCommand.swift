@@ -9,8 +9,8 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the test server, for an application under development or its tests.",
         discussion: """
             Speaks the Pusher Channels protocol over WebSocket without TLS, and answers the REST API and the \
-            authorization endpoints on the same port. Everybody may subscribe to everything: it is for tests, not for \
-            production. Nothing is kept when it ends.
+            authorization endpoints on the same port. These endpoints authorize everybody: the server is for development and \
+            tests, not for production. Nothing is kept when it ends.
 
             The console is a web page that shows connections, channels and events as they happen, publishes events, and \
             makes the server misbehave. Only its own page can use it.

@@ -195,6 +195,8 @@ struct RequestCommandTests {
             (["channels", "--cluster", "a/b"], "cluster"),
             (["channels", "--timeout", "0"], "--timeout"), (["channels", "--key", ""], "Invalid app key"),
             (["trigger", "a", "e", "d", "--socket-id", "1"], "Invalid socket id"), (["authorize"], "--socket-id"),
+            (["lisen"], #"Unknown command "lisen". Did you mean "listen"?"#),
+            (["chan"], #"Did you mean "channels" or "channel"?"#), (["telephone"], #"Unknown command "telephone"."#),
         ]
     )
     func usage(arguments: [String], text: String) async throws {

@@ -20,7 +20,7 @@ package struct ServerErrorMessage: Hashable, Sendable {
         let data = text.firstRange(of: "digest of ").flatMap { text[$0.upperBound...].firstIndex(of: "{") }
         let signature = text.firstRange(of: "but got ")?.upperBound
         guard let end = [data, signature].compactMap(\.self).min() else { return text }
-        return text[..<end] + "…"
+        return text[..<end] + "(hidden)"
     }
 
     /// The code as that of a close; nil if it is none.

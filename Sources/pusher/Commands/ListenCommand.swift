@@ -20,12 +20,6 @@ struct ListenCommand: AsyncParsableCommand {
               pusher listen presence-room --user-id ada --user-info '{"name": "Ada"}'
               pusher listen private-chat --auth-url http://127.0.0.1:8000/broadcasting/auth
               pusher listen orders --limit 1 | jq .data
-
-            EXIT CODES
-              0   after Control-C, or --limit events
-              1   the server or your backend refused it, or the options cannot connect
-              2   there was no connection within --timeout
-              64  wrong usage
             """
     )
 

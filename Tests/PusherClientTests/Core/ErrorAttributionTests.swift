@@ -214,7 +214,7 @@ struct ErrorAttributionTests {
     func repeatedSecrets(message: String) {
         var client = CoreClient.connected()
         let error = client.received(.error(nil, message)).reports.first
-        #expect(error?.message.hasSuffix("…") == true)
+        #expect(error?.message.hasSuffix("(hidden)") == true)
         #expect(error?.message.contains("hush") == false)
     }
 
