@@ -26,6 +26,7 @@ let clientPackageName = String(
 let package = Package(
     name: "Benchmarks",
     platforms: [.macOS("15.0")],
+    products: [.library(name: "AllocationCount", type: .dynamic, targets: ["AllocationCount"])],
     dependencies: [
         .package(name: "PusherClient", path: ".."),
         .package(url: "https://github.com/apple/swift-nio.git", from: "2.101.0"),
@@ -54,6 +55,7 @@ let package = Package(
             ],
             swiftSettings: settings
         ),
+        .target(name: "AllocationCount"),
         .target(name: "CReference"),
         .executableTarget(
             name: "Subject",

@@ -47,7 +47,10 @@ struct SubjectLauncher {
         let started = MonotonicTime.nanoseconds
         let arguments = run.arguments + ["port=\(port)", "started=\(started)"]
         let subject = folder.appendingPathComponent("Subject").path
-        let output = try Self.run(wrapper + [subject] + arguments, patience: patience)
+        // Only where allocations are counted, because counting takes time.
+        let counter = folder.appendingPathComponent("libAllocationCount.so").path
+        let preload = run.countsAllocations ? ["LD_PRELOAD=\(counter)"] : []
+        let output = try Self.run(wrapper + preload + [subject] + arguments, patience: patience)
         do {
             return try JSONDecoder().decode([String: Double].self, from: output)
         } catch {

@@ -7,6 +7,8 @@ struct Run: Hashable, Sendable, Encodable {
     var settings: [String: Int]
     /// The kind of the channels, where it is not public.
     var kind: String?
+    /// Whether the subject counts what it allocates. Linux only.
+    var countsAllocations = false
 
     init(_ measurement: String, via: String, kind: String? = nil, _ settings: [String: Int] = [:]) {
         self.measurement = measurement
@@ -26,6 +28,15 @@ struct Run: Hashable, Sendable, Encodable {
     var cpu: Measured { value("cpu") }
     /// In microseconds.
     var wall: Measured { value("wall") }
+    /// How often memory is allocated, and how many bytes, in a run of its own that counts.
+    var allocations: Measured { counting.value("allocations") }
+    var allocated: Measured { counting.value("allocated") }
+
+    private var counting: Run {
+        var run = self
+        run.countsAllocations = true
+        return run
+    }
 }
 
 /// One of the numbers that a run gives.

@@ -30,11 +30,11 @@ struct EventFrames {
         self.init(frames, minimumSize: 0)
     }
 
-    /// Calls of a SignalR client.
-    init(_ load: HubLoad) {
-        let message = load.message
+    /// Calls of a SignalR client, or the items of a stream.
+    init(_ load: HubLoad, stream: String? = nil) {
+        let message = stream.map { load.item(of: $0) } ?? load.message
         self.init(
-            [WebSocketText.header(message.count, isBinary: load.isMessagePack) + message],
+            [WebSocketText.header(message.count, isBinary: load.kind == .messagePack) + message],
             minimumSize: 512 * 1_024
         )
     }

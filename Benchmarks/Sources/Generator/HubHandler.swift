@@ -11,7 +11,7 @@ final class HubHandler: ChannelInboundHandler {
     private var received = ClientFrames()
     private var isHandshakeDone = false
     /// What was not sent yet.
-    private let frames: EventFrames
+    private var frames: EventFrames
     private var next = 0
     private var remaining: Int
     private var answers = ByteBuffer()
@@ -45,9 +45,11 @@ final class HubHandler: ChannelInboundHandler {
         if !isHandshakeDone {
             isHandshakeDone = true
             answer(Array("{}\u{1E}".utf8))
+            if load.kind != .stream { send(load.window, context) }
+        } else if load.kind == .stream, let id = message.invocationID {
+            frames = EventFrames(load, stream: String(decoding: id, as: UTF8.self))
             send(load.window, context)
-        } else if let start = message.range(of: #""invocationId":""#)?.upperBound {
-            let id = message[start...].prefix { $0 != UInt8(ascii: "\"") }
+        } else if let id = message.invocationID {
             answer(Array(#"{"type":3,"invocationId":""#.utf8) + id + Array("\",\"result\":1}\u{1E}".utf8))
         } else if message.range(of: "Go") != nil {
             send(load.window / 2, context)
@@ -55,7 +57,7 @@ final class HubHandler: ChannelInboundHandler {
     }
 
     private func answer(_ message: [UInt8]) {
-        answers.writeBytes(WebSocketText.header(message.count, isBinary: load.isMessagePack))
+        answers.writeBytes(WebSocketText.header(message.count, isBinary: load.kind == .messagePack))
         answers.writeBytes(message)
     }
 
@@ -71,5 +73,12 @@ final class HubHandler: ChannelInboundHandler {
             next = (next + slice.count) % frames.count
             count -= slice.count
         }
+    }
+}
+
+extension [UInt8] {
+    fileprivate var invocationID: ArraySlice<UInt8>? {
+        guard let start = range(of: #""invocationId":""#)?.upperBound else { return nil }
+        return self[start...].prefix { $0 != UInt8(ascii: "\"") }
     }
 }

@@ -50,9 +50,8 @@ final class Meter: Sendable {
         for await _ in end.stream {}
         let usage = marks.withLock { $0[1] - $0[0] }
         let measured = Double(total - warmUp)
-        return [
-            "cpu": usage.cpu / measured, "wall": usage.wall / measured, "events": measured,
-            "bytes": Double(bytes.load(ordering: .relaxed)) / Double(total),
-        ]
+        return usage.values(per: measured).merging([
+            "events": measured, "bytes": Double(bytes.load(ordering: .relaxed)) / Double(total),
+        ]) { value, _ in value }
     }
 }

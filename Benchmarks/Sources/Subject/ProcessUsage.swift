@@ -7,6 +7,8 @@ struct ProcessUsage: Sendable {
     let cpu: Double
     /// In microseconds.
     let wall: Double
+    /// How often memory was allocated, and how many bytes; nil if nothing counts that.
+    let allocations: (count: Double, bytes: Double)?
 
     static var now: ProcessUsage {
         var usage = rusage()
@@ -17,17 +19,44 @@ struct ProcessUsage: Sendable {
         #endif
         return ProcessUsage(
             cpu: usage.ru_utime.microseconds + usage.ru_stime.microseconds,
-            wall: Double(MonotonicTime.nanoseconds) / 1_000
+            wall: Double(MonotonicTime.nanoseconds) / 1_000,
+            allocations: AllocationCounter.totals
         )
     }
 
     static func - (left: ProcessUsage, right: ProcessUsage) -> ProcessUsage {
-        ProcessUsage(cpu: left.cpu - right.cpu, wall: left.wall - right.wall)
+        let (before, after) = (right.allocations ?? (0, 0), left.allocations)
+        return ProcessUsage(
+            cpu: left.cpu - right.cpu,
+            wall: left.wall - right.wall,
+            allocations: after.map { ($0.count - before.count, $0.bytes - before.bytes) }
+        )
     }
 
-    private init(cpu: Double, wall: Double) {
-        self.cpu = cpu
-        self.wall = wall
+    /// For each of so many events or calls, by name.
+    func values(per count: Double) -> [String: Double] {
+        var values = ["cpu": cpu / count, "wall": wall / count]
+        if let allocations {
+            values["allocations"] = allocations.count / count
+            values["allocated"] = allocations.bytes / count
+        }
+        return values
+    }
+}
+
+/// The library that counts allocations, if it was loaded before the C library.
+private enum AllocationCounter {
+    private typealias Function = @convention(c) (UnsafeMutablePointer<UInt64>, UnsafeMutablePointer<UInt64>) -> Void
+
+    private static let function = dlsym(dlopen(nil, RTLD_NOW), "allocation_count").map {
+        unsafeBitCast($0, to: Function.self)
+    }
+
+    static var totals: (count: Double, bytes: Double)? {
+        guard let function else { return nil }
+        var (count, bytes) = (UInt64(0), UInt64(0))
+        function(&count, &bytes)
+        return (Double(count), Double(bytes))
     }
 }
 

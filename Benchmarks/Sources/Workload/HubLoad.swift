@@ -2,6 +2,8 @@
 public struct HubLoad: Hashable, Sendable {
     /// The path's beginning.
     public static let prefix = "/hub/"
+    /// The hub's stream of texts, in JSON only.
+    public static let streamMethod = "Orders"
     /// The client's method, with one text as its argument.
     public static let method = "OrderChanged"
     /// The hub's method that lets more calls come.
@@ -9,16 +11,26 @@ public struct HubLoad: Hashable, Sendable {
     /// The request of the JSON protocol that the reference sends to begin with.
     public static let handshake = "{\"protocol\":\"json\",\"version\":1}\u{1E}"
 
-    /// Whether the messages are MessagePack, and not JSON.
-    public var isMessagePack: Bool
+    /// What comes from the hub.
+    public enum Kind: Int, Sendable {
+        /// Calls of the client, in JSON.
+        case json
+        /// Calls of the client, in MessagePack.
+        case messagePack
+        /// Items of the stream that the client asks for, in JSON.
+        case stream
+    }
+
+    /// What is sent, and in which protocol.
+    public var kind: Kind
     /// How many bytes the argument has.
     public var size: Int
     /// How many calls come.
     public var events: Int
 
     /// So many calls with an argument of a size. With none, the hub answers the client's calls only.
-    public init(isMessagePack: Bool, size: Int, events: Int) {
-        self.isMessagePack = isMessagePack
+    public init(_ kind: Kind, size: Int, events: Int) {
+        self.kind = kind
         self.size = size
         self.events = events
     }
@@ -28,21 +40,29 @@ public struct HubLoad: Hashable, Sendable {
         guard path.hasPrefix(Self.prefix) else { return nil }
         let parts = path.dropFirst(Self.prefix.count).prefix { $0 != "?" }.split(separator: "/")
         let numbers = parts.compactMap { Int($0) }
-        guard parts.count == 3, numbers.count == 3, numbers.allSatisfy({ $0 >= 0 }) else { return nil }
-        self.init(isMessagePack: numbers[0] == 1, size: numbers[1], events: numbers[2])
+        guard parts.count == 3, numbers.count == 3, numbers.allSatisfy({ $0 >= 0 }),
+            let kind = Kind(rawValue: numbers[0])
+        else { return nil }
+        self.init(kind, size: numbers[1], events: numbers[2])
     }
 
     /// The load as a path.
-    public var path: String { "\(Self.prefix)\(isMessagePack ? 1 : 0)/\(size)/\(events)" }
+    public var path: String { "\(Self.prefix)\(kind.rawValue)/\(size)/\(events)" }
 
     /// How many calls may be on their way: as many at first, and half as many each time that the client wants more. Less
     /// than the client keeps for a handler that is slow.
     public var window: Int { min(32_768, max(64, 16 * 1_024 * 1_024 / max(size, 1) & ~1)) }
 
+    /// An item of a stream as it is sent, in JSON.
+    public func item(of stream: String) -> [UInt8] {
+        let item = String(repeating: "x", count: size)
+        return Array(#"{"type":2,"invocationId":"\#(stream)","item":"\#(item)"}"#.utf8) + [0x1E]
+    }
+
     /// A call as it is sent.
     public var message: [UInt8] {
         let argument = String(repeating: "x", count: size)
-        guard isMessagePack else {
+        guard kind == .messagePack else {
             return Array(#"{"type":1,"target":"\#(Self.method)","arguments":["\#(argument)"]}"#.utf8) + [0x1E]
         }
         let method = [0xA0 | UInt8(Self.method.utf8.count)] + Self.method.utf8

@@ -37,7 +37,7 @@ extension Plan {
         ]
         return [
             Suite(name: "Memory for each, beyond what there is anyway", rounds: extent.choose(3, quick: 1), rows: rows),
-            slowConsumerSuite,
+            allocationSuite, slowConsumerSuite,
         ]
     }
 
@@ -65,5 +65,29 @@ extension Plan {
             rounds: extent.choose(3, quick: 1),
             rows: rows
         )
+    }
+
+    private var allocationSuite: Suite {
+        func flood(_ via: String, _ size: Int) -> Run {
+            Run("flood", via: via, ["size": size, "events": events(150_000)])
+        }
+        let runs =
+            [
+                ("Pusher, 100 B, callback", flood("event-loop", 100)),
+                ("Pusher, 1 kB, callback", flood("event-loop", 1_000)),
+                ("Pusher, 1 kB, sequence", flood("async-sequence", 1_000)),
+                ("event stream, 169 B", Run("event-stream", via: "client", ["size": 169, "events": events(500_000)])),
+                (
+                    "likewise, the bytes only counted",
+                    Run("event-stream", via: "byte-counter", ["size": 169, "events": events(500_000)])
+                ),
+            ] + Self.hubKinds.map { name, kind, via in ("SignalR, 1 kB, \(name)", received(kind, 1_000, via: via)) }
+        let rows = runs.flatMap { name, run in
+            [
+                Row("\(name): bytes", run.allocated, unit: .plain),
+                Row("\(name): allocations", run.allocations, unit: .plain),
+            ]
+        }
+        return Suite(name: "What each event or call allocates", rounds: 1, rows: rows)
     }
 }

@@ -27,7 +27,7 @@ struct Authorizing {
         for index in 0..<count { pusher.subscribe(workload.channelName(index)) }
         let usage = await countdown.finished()[0] - start
         await pusher.disconnected()
-        return ["cpu": usage.cpu, "wall": usage.wall]
+        return usage.values(per: 1)
     }
 
     private func requests(_ count: Int) async -> [String: Double] {
@@ -51,7 +51,7 @@ struct Authorizing {
                 .connect(host: target.host, port: target.port)
         }
         let usage = await countdown.finished()[0] - start
-        return ["cpu": usage.cpu, "wall": usage.wall]
+        return usage.values(per: 1)
     }
 }
 

@@ -50,6 +50,6 @@ struct ClientEvents {
 
     private func result(_ usage: ProcessUsage, _ workload: Workload) -> [String: Double] {
         let count = Double(workload.clientEvents)
-        return ["cpu": usage.cpu / count, "wall": usage.wall / count]
+        return usage.values(per: count)
     }
 }

@@ -48,6 +48,6 @@ struct Decoding {
         let start = ProcessUsage.now
         for _ in 0..<count { use(try body()) }
         let usage = ProcessUsage.now - start
-        return ["cpu": usage.cpu / Double(count), "wall": usage.wall / Double(count)]
+        return usage.values(per: Double(count))
     }
 }

@@ -62,7 +62,7 @@ struct EventStreams {
         count += try Self.read(Array("\n\n".utf8), chunk: 100, &parser)
         let usage = ProcessUsage.now - start
         guard count == 1 else { throw SubjectError("\(count) events have come, and not one") }
-        return ["cpu": usage.cpu, "wall": usage.wall]
+        return usage.values(per: 1)
     }
 
     private static func read(_ bytes: [UInt8], chunk: Int, _ parser: inout EventStreamParser) throws -> Int {
@@ -87,6 +87,6 @@ struct EventStreams {
     private func perEvent(since start: ProcessUsage, _ count: Int) throws -> [String: Double] {
         let usage = ProcessUsage.now - start
         guard count == load.total else { throw SubjectError("\(count) events have come, and not \(load.total)") }
-        return ["cpu": usage.cpu / Double(count), "wall": usage.wall / Double(count)]
+        return usage.values(per: Double(count))
     }
 }

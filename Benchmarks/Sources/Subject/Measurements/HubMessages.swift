@@ -12,7 +12,7 @@ struct HubMessages {
 
     private var load: HubLoad {
         HubLoad(
-            isMessagePack: arguments.number("messagepack") == 1,
+            HubLoad.Kind(rawValue: arguments.number("kind")) ?? .json,
             size: arguments.number("size", default: 100),
             events: arguments.number("events", default: 100_000)
         )
@@ -27,6 +27,7 @@ struct HubMessages {
     func received() async throws -> [String: Double] {
         switch arguments.implementation {
         case "handler": try await handler()
+        case "stream": try await stream()
         case "frame-counter": try await frameCounter()
         case let other: throw SubjectError("calls cannot be taken via \(other)")
         }
@@ -42,6 +43,22 @@ struct HubMessages {
         await connection.on(HubLoad.method) { (text: String) in meter.event(text.utf8.count) }
         try await connection.start()
         let result = await meter.finished()
+        await connection.stop()
+        return result
+    }
+
+    private func stream() async throws -> [String: Double] {
+        let load = load
+        let connection = connection(load)
+        let meter = Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) {
+            [weak connection] _ in
+            Task { [connection] in try await connection?.send(method: HubLoad.goAheadMethod) }
+        }
+        try await connection.start()
+        let items = try await connection.stream(HubLoad.streamMethod, of: String.self)
+        let consumer = Task { for try await text in items { meter.event(text.utf8.count) } }
+        let result = await meter.finished()
+        consumer.cancel()
         await connection.stop()
         return result
     }
@@ -63,7 +80,7 @@ struct HubMessages {
         options.skipNegotiation = true
         options.transport = .webSockets
         return HubConnectionBuilder().withUrl(url: url("http", load), options: options)
-            .withHubProtocol(hubProtocol: load.isMessagePack ? .messagePack : .json).build()
+            .withHubProtocol(hubProtocol: load.kind == .messagePack ? .messagePack : .json).build()
     }
 
     // MARK: Calls of the hub
@@ -71,7 +88,7 @@ struct HubMessages {
     func invoked() async throws -> [String: Double] {
         let calls = arguments.number("events", default: 10_000)
         let callers = arguments.number("callers", default: 1)
-        let load = HubLoad(isMessagePack: false, size: 0, events: 0)
+        let load = HubLoad(.json, size: 0, events: 0)
         switch arguments.implementation {
         case "invoke":
             let connection = connection(load)
@@ -81,7 +98,7 @@ struct HubMessages {
             try await invoke(connection, calls: calls, callers)
             let usage = ProcessUsage.now - start
             await connection.stop()
-            return ["cpu": usage.cpu / Double(calls), "wall": usage.wall / Double(calls)]
+            return usage.values(per: Double(calls))
         case "frame-counter":
             let frames = FrameConnection()
             let meter = Meter(total: calls, warmUp: calls / 10)
