@@ -20,6 +20,7 @@ help:
 	@echo "make test-console            try the console of pusher serve in headless Chromium; CHROMIUM=path, SCREENSHOTS=folder"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
 	@echo "make consumer-check          the same with one build system, in the build folder of the tests"
+	@echo "make check-snippets          compile the Swift examples of README, Docs, articles and doc comments; needs python3"
 	@echo "make lint | make format      check or fix the house style"
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
@@ -102,6 +103,11 @@ test-consumer: setup
 consumer-check: setup
 	$(SWIFT) build $(FLAGS) --package-path Tests/Consumer $(IN_OUR_BUILD)
 	.build/debug/Consumer
+
+# With the modules that were built for the tests. Tests/Tools/Snippets says how an example is marked that is no program.
+.PHONY: check-snippets
+check-snippets: build
+	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" Tests/Tools/Snippets/snippets.py
 
 # The compiler finds an undeclared import of NIO in a core, but not one of Foundation, which every target may have.
 lint:

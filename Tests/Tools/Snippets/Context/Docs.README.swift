@@ -1,0 +1,1 @@
+let pusher = Pusher(key: "app-key")

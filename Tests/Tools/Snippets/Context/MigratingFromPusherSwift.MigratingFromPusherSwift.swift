@@ -1,0 +1,3 @@
+func begin() {}
+func add(_ order: Order) {}
+nonisolated func show(_ line: String) {}

@@ -1,0 +1,3 @@
+var observation: EventObservation?
+var label = Label()
+nonisolated func show(_ event: Any) {}

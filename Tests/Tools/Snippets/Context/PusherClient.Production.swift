@@ -1,0 +1,3 @@
+var observation: EventObservation?
+var orders: [String] = []
+nonisolated func show(_ line: String) {}

@@ -1,0 +1,19 @@
+import PusherServerAPI
+
+var api: PusherServerAPI { fatalError("Examples are compiled, and never run.") }
+
+let socketID = "1.2"
+struct User {
+    var id: String
+    var name: String
+    func mayJoin(_ channel: String) -> Bool { true }
+}
+struct Request {
+    var body: [UInt8]
+    var headers: [String: String]
+}
+struct Response {
+    var status: Int
+    var contentType = ""
+    var body = ""
+}

@@ -1,0 +1,1 @@
+var options = PusherTestServer.Options()

@@ -1,0 +1,1 @@
+let relay = PusherTestRelay(to: server)

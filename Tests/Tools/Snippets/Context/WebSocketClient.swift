@@ -1,0 +1,4 @@
+import WebSocketClient
+
+func freshToken() async throws -> String { "" }
+func update(with message: WebSocketMessage) {}
