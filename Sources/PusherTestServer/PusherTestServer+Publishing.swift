@@ -11,7 +11,7 @@ extension PusherTestServer {
     ///   - channels: the channels' names. `#server-to-user-` and an id is the channel of a signed-in user.
     ///   - socketID: the connection that does not get it.
     /// - Returns: how many connections the event goes to. Those that are silent do not count.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where a name breaks the protocol's rules, or
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if a name breaks the protocol's rules, or
     ///   ``ServerError/Code/invalidEncryptionKey`` where an encrypted channel has no key.
     @discardableResult
     public func publish(
@@ -48,7 +48,7 @@ extension PusherTestServer {
     ///   - userID: the user's id, 1 to 128 bytes.
     /// - Returns: how many connections the event goes to: 0 if the user's own channel is not subscribed yet, for which
     ///   ``waitForSignIn(of:timeout:)`` waits.
-    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` where the name or the id breaks the protocol's
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if the name or the id breaks the protocol's
     ///   rules.
     @discardableResult
     public func publish(event name: String, data: String, toUser userID: String) throws -> Int {
@@ -67,7 +67,7 @@ extension PusherTestServer {
 
     // MARK: Keys
 
-    /// What a backend answers to a client that wants to subscribe, also where ``Options/authorizeChannel`` would
+    /// What a backend answers to a client that wants to subscribe, even if ``Options/authorizeChannel`` would
     /// refuse.
     ///
     /// - Parameters:
@@ -87,7 +87,7 @@ extension PusherTestServer {
         )
     }
 
-    /// What a backend answers to a client that wants to sign in, also where ``Options/authenticateUser`` would refuse.
+    /// What a backend answers to a client that wants to sign in, even if ``Options/authenticateUser`` would refuse.
     ///
     /// - Parameters:
     ///   - socketID: the client's connection.
@@ -105,7 +105,7 @@ extension PusherTestServer {
         engine.step { brain in brain.setMasterKey(key) }
     }
 
-    /// Nil where the channel is not encrypted, or there is no key.
+    /// Nil if the channel is not encrypted, or there is no key.
     func seal(_ data: String, for channel: String) -> String? {
         guard Self.isEncrypted(channel), let masterKey = engine.read({ $0.masterKey }),
             let key = SharedSecret.key(channel: channel, masterKey: masterKey)

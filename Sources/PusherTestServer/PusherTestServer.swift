@@ -1,6 +1,7 @@
 import NIOCore
 import NIOPosix
 import PusherEncryption
+public import struct PusherProtocol.TestServerAccess
 
 /// A server that speaks the Pusher Channels protocol, made to test clients with.
 ///
@@ -10,7 +11,8 @@ import PusherEncryption
 ///
 /// ```swift
 /// try await PusherTestServer.withServer { server in
-///     let app = MyApp(host: server.host, port: server.port, key: server.options.application.key)
+///     let options = PusherClientOptions(testing: server.access)
+///     let app = MyApp(Pusher(key: server.access.key, options: options))
 ///     try await server.waitForSubscription(to: "news")
 ///     try server.publish(event: "flash", data: #"{"text":"hello"}"#, to: "news")
 ///     server.dropConnections()
@@ -25,7 +27,7 @@ public final class PusherTestServer: Sendable {
     public let options: Options
 
     let engine: ServerEngine
-    /// Nil where the server is reached through an ``InMemoryServer``.
+    /// Nil if the server is reached through an ``InMemoryServer``.
     let listener: Listener?
     private let webhookSender: WebhookSender?
 
@@ -56,11 +58,11 @@ public final class PusherTestServer: Sendable {
         webhookSender?.beginShutdown()
     }
 
-    /// Binds the port and starts to accept connections. Does nothing where the server listens already.
+    /// Binds the port and starts to accept connections. Does nothing if the server listens already.
     ///
     /// A server that is started again after ``shutdown()`` binds the port that it had before.
-    /// - Throws: ``ServerError`` where the port is taken, the certificate or its key cannot be read, or
-    ///   ``Options/encryptionMasterKey`` is no key.
+    /// - Throws: ``ServerError`` if the port is taken, the certificate or its key cannot be read, or
+    ///   ``Options/encryptionMasterKey`` is not a key.
     public func start() async throws {
         guard SecretKey(base64: options.encryptionMasterKey) != nil else {
             throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
@@ -71,9 +73,12 @@ public final class PusherTestServer: Sendable {
 
     /// Ends all connections, as if the process were killed, and stops listening. When it returns, no socket is left.
     ///
-    /// Does nothing where the server does not listen. Records are kept.
+    /// Does nothing if the server does not listen. Records are kept.
     public func shutdown() async {
-        let drop = { @Sendable [engine] in engine.step { brain in brain.dropConnections(.all) } }
+        let drop = { @Sendable [engine] in
+            engine.step { brain in brain.dropConnections(.all) }
+            engine.step { brain in brain.removeFakeMembers() }
+        }
         // A client that comes back at once must not be let in again.
         if let listener { await listener.shutdown(thenEnding: drop) } else { drop() }
         await webhookSender?.shutdown()
@@ -86,13 +91,27 @@ public final class PusherTestServer: Sendable {
     /// ``Options/port`` is 0.
     public var port: Int { listener?.port ?? options.port }
 
-    /// True where the server wants TLS.
+    /// True if the server wants TLS.
     public var usesTLS: Bool { options.tls != nil }
 
     /// The beginning of every URL of the REST API, for example `http://127.0.0.1:40123`.
     public var httpURL: String {
         let host = self.host.contains(":") ? "[\(self.host)]" : self.host
         return "\(usesTLS ? "https" : "http")://\(host):\(port)"
+    }
+
+    /// What a client needs to use this server. `PusherClientOptions(testing: server.access)` of `PusherClient` makes
+    /// options of it. It has the port only after ``start()``.
+    public var access: TestServerAccess {
+        TestServerAccess(
+            key: options.application.key,
+            host: host,
+            port: port,
+            usesTLS: usesTLS,
+            trustRoot: options.tls?.trustRoot,
+            channelAuthorizationURL: "\(httpURL)/pusher/auth",
+            userAuthenticationURL: "\(httpURL)/pusher/user-auth"
+        )
     }
 
     /// Starts a server, calls `body`, and shuts the server down whether `body` returns or throws.

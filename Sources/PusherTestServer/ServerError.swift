@@ -19,13 +19,15 @@ extension PusherTestServer {
             public static let timeout = Self(rawValue: "timeout")
             /// The event or one of the channels breaks the protocol's rules.
             public static let invalidEvent = Self(rawValue: "invalidEvent")
+            /// A fake member cannot join the channel.
+            public static let invalidMember = Self(rawValue: "invalidMember")
         }
 
         /// What kind of error it is.
         public var code: Code
         /// What was wrong, with the value at fault.
         public var message: String
-        /// The error underneath, where there is one.
+        /// The error underneath, if there is one.
         public var cause: (any Error)?
 
         /// Makes an error.

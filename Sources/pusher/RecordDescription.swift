@@ -70,6 +70,9 @@ extension RecordDescription {
         case .pongReceived: self = .init(kind: .protocolMessage, who: who, verb: "sent", subject: "a WebSocket pong")
         case .closeReceived(let code, let reason): self = connection("sent", Self.close(code), reason)
         case .closeSent(let code, let reason): self = connection("got", Self.close(code), reason)
+        case .eventPublished(let event, let name, let count):
+            let reach = count == 0 ? "to nobody" : "to \(count) connection(s)"
+            self = .init(kind: .event, who: who, verb: "delivered", subject: event, channel: name, detail: reach)
         case .subscribed(let name): self = channel("subscribed", name)
         case .unsubscribed(let name): self = channel("unsubscribed", name)
         case .subscriptionRefused(let name, let message): self = channel("was refused", name, "", message)

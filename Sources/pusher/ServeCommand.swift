@@ -107,7 +107,7 @@ struct ServeCommand: AsyncParsableCommand {
         options.allowedOrigins = Set(allowOrigin)
         // It may run for days, and nobody asks for what was long ago.
         options.maximumRecordCount = 10_000
-        // Set before the port is bound: whoever waits for "ready" may end the server at once.
+        // Set before the port is bound: a script that waits for "ready" may stop the server at once.
         let interruption = Interruption()
         do {
             try await PusherTestServer.withServer(options: options) { server in

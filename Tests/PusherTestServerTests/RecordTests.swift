@@ -44,6 +44,41 @@ struct RecordTests {
         #expect(error?.description.contains("1 subscription(s) to channel news") == true)
     }
 
+    @Test("the error of a wait has the last ten records")
+    func history() async throws {
+        let server = PusherTestServer()
+        let idle = await #expect(throws: PusherTestServer.ServerError.self) {
+            try await server.waitForConnections(timeout: .milliseconds(1))
+        }
+        #expect(idle?.message.hasSuffix("Nothing has happened yet: no client has come.") == true)
+        for number in 1...12 { try server.publish(event: "e\(number)", data: "{}", to: "news") }
+        let error = await #expect(throws: PusherTestServer.ServerError.self) {
+            try await server.waitForSubscription(to: "orders", timeout: .milliseconds(1))
+        }
+        let lines = (error?.message ?? "").split(separator: "\n")
+        #expect(lines.count == 11)
+        #expect(lines.first?.hasSuffix("The last records:") == true)
+        #expect(
+            lines.last
+                == #"  #11 - eventPublished(name: "e12", channel: "news", connectionCount: 0)"#
+        )
+    }
+
+    @Test("a record is one line, without header fields and bodies, and not longer than 240 characters")
+    func description() {
+        let request = Request(
+            method: "POST",
+            target: "/pusher/auth?token=1",
+            headers: [.init(name: "Authorization", value: "Bearer x")],
+            body: Array("socket_id=1.2".utf8)
+        )
+        let record = PusherTestServer.Record(index: 3, socketID: nil, event: .requestAnswered(request, status: 200))
+        #expect(record.description == "#3 - requestAnswered POST /pusher/auth 200")
+        let text = String(repeating: "x", count: 500)
+        let long = PusherTestServer.Record(index: 4, socketID: "1.2", event: .messageReceived(text)).description
+        #expect(long.hasPrefix("#4 1.2 messageReceived xxx") && long.count == 241 && long.hasSuffix("…"))
+    }
+
     @Test("a wait ends when its task is cancelled")
     func cancellation() async throws {
         let server = PusherTestServer()

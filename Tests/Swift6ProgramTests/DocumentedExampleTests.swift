@@ -9,9 +9,9 @@ struct DocumentedExampleTests {
         "each one stands, line by line, in a program that is compiled here",
         arguments: [
             ("PusherClient", "Production", 14), ("PusherClient", "ObservingAClient", 3),
-            ("PusherClient", "ReceivingEvents", 5), ("PusherTestServer", "PusherTestServer", 3),
+            ("PusherClient", "ReceivingEvents", 5), ("PusherTestServer", "PusherTestServer", 4),
             ("WebSocketClient", "WebSocketClient", 3),
-            ("PusherTestServer", "ChannelsAndUsers", 5), ("PusherTestServer", "FixedAnswers", 3),
+            ("PusherTestServer", "ChannelsAndUsers", 6), ("PusherTestServer", "FixedAnswers", 3),
         ]
     )
     func examples(module: String, name: String, count: Int) throws {

@@ -53,7 +53,7 @@ struct ProductionTests {
                 )
                 try await pusher.connected()
                 try await pusher.subscribe("private-orders").subscribed()
-                // More, where a slow machine made one too late and it was tried again.
+                // More, if a slow machine made one too late and it was tried again.
                 #expect(!proxy.requests.isEmpty && proxy.requests.allSatisfy { $0.method == "CONNECT" })
                 await pusher.disconnected()
             }

@@ -7,7 +7,7 @@ import Testing
 struct TestingAnAppTests {
     @Test("a client that is led to the server is authorized by it")
     func client() async throws {
-        try await PusherTestServer.withServer { server in
+        try await PusherTestServer.withServer(options: TestingAnApp.secured()) { server in
             let pusher = TestingAnApp.client(of: server)
             try await pusher.connected()
             try await pusher.subscribe("private-orders").subscribed()

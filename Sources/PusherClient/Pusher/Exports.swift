@@ -2,3 +2,4 @@
 @_exported public import PusherCore
 @_exported public import RealtimeNetworking
 @_exported public import RealtimePrimitives
+@_exported public import struct PusherProtocol.TestServerAccess

@@ -17,7 +17,7 @@ package struct AuthorizationCall: Sendable {
     let form: Form
     let content: Content
 
-    /// Nil where the request is for something else. Calls the closures, so no lock may be held.
+    /// Nil if the request is for something else. Calls the closures, so no lock may be held.
     package init?(_ request: PusherTestServer.Request, options: PusherTestServer.Options) {
         guard let endpoint = Endpoint(rawValue: request.path) else { return nil }
         self.request = request

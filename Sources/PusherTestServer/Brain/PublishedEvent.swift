@@ -67,13 +67,13 @@ extension ServerBrain {
         var reached: Set<ConnectionID> = []
         for channel in event.channels {
             keep(event, on: channel)
-            guard let ids = subscribers[channel] else { continue }
-            let envelope = Envelope(event: event.name, channel: channel, data: .string(event.data))
-            let text = dialect.text(envelope)
-            for id in ids where socketID(of: id) != event.socketID {
-                if canHear(id) { reached.insert(id) }
-                say(text, to: id)
-            }
+            let ids = (subscribers[channel] ?? []).filter { socketID(of: $0) != event.socketID }
+            let hearing = ids.filter(canHear)
+            record(.eventPublished(name: event.name, channel: channel, connectionCount: hearing.count))
+            guard !hearing.isEmpty else { continue }
+            let text = dialect.text(Envelope(event: event.name, channel: channel, data: .string(event.data)))
+            for id in hearing { say(text, to: id) }
+            reached.formUnion(hearing)
         }
         return reached
     }

@@ -35,12 +35,14 @@ extension ServerBrain {
         relay(message, from: id, userID, on: channel)
     }
 
-    private mutating func relay(
+    /// - Returns: The connections that the event goes to.
+    @discardableResult
+    mutating func relay(
         _ message: Envelope,
         from id: ConnectionID,
         _ userID: String?,
         on channel: String
-    ) {
+    ) -> Set<ConnectionID> {
         var data = message.data
         if dialect.clientEvents.data == .string, let text = data.text { data = .string(text) }
         let envelope = Envelope(
@@ -51,8 +53,13 @@ extension ServerBrain {
         )
         let text = dialect.text(envelope)
         record(.clientEventRelayed(name: message.event, channel: channel), id)
-        for other in subscribers[channel] ?? [] where other != id { say(text, to: other) }
+        var reached: Set<ConnectionID> = []
+        for other in subscribers[channel] ?? [] where other != id {
+            if canHear(other) { reached.insert(other) }
+            say(text, to: other)
+        }
         noteClientEvent(message, from: socketID(of: id), userID, on: channel)
+        return reached
     }
 
     func memberID(of id: ConnectionID, on channel: String) -> String? {

@@ -31,6 +31,11 @@ extension ServerBrain {
         default:
             throw Self.refusal(channel, "channel_data must be a string")
         }
+        try checkMember(member, on: channel)
+        return member
+    }
+
+    func checkMember(_ member: PresenceMember, on channel: String) throws(SubscriptionRefusal) {
         guard UserID.isValid(member.userID) else {
             throw Self.refusal(channel, "a user_id has 1 to \(UserID.maximumLength) bytes")
         }
@@ -47,7 +52,6 @@ extension ServerBrain {
                 status: 4100
             )
         }
-        return member
     }
 
     private static func presenceMember(_ text: String, on channel: String) throws(SubscriptionRefusal) -> PresenceMember

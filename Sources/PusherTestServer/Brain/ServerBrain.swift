@@ -18,6 +18,8 @@ package struct ServerBrain: Sendable {
     var subscribers: [String: [ConnectionID]] = [:]
     /// The users on each presence channel that has any, in the order in which they came.
     var members: [String: [PresenceMember]] = [:]
+    /// The channels of the members that have no connection.
+    var fakeMembers: [ConnectionID: String] = [:]
     /// The connections of each user who has signed in, oldest first.
     var users: [String: [ConnectionID]] = [:]
     /// The connections whose user watches a user.

@@ -69,5 +69,11 @@ extension ServerBrain {
         }
     }
 
+    /// Counts members without a connection too.
     package func subscriptionCount(of channel: String) -> Int { subscribers[channel]?.count ?? 0 }
+
+    /// Counts connections only.
+    func connectionCount(of channel: String) -> Int {
+        (subscribers[channel] ?? []).count { connections[$0] != nil }
+    }
 }

@@ -24,15 +24,22 @@ package final class ChangeSignal: Sendable {
 
     package init() {}
 
-    /// Something has changed, and can be seen by those who wait.
+    /// Something has changed: tasks that wait look again.
     package func send() {
         let readers = state.withLockedValue { $0.takeReaders() }
         for reader in readers { reader.resume() }
     }
 
     /// Calls `check` in the caller's task, once and then after changes, until it gives a value.
-    /// - Parameter timeout: in real time, also where the server's is virtual; nil waits without an end.
-    package func wait<Value>(timeout: Duration?, for what: String, _ check: () -> Value?) async throws -> Value {
+    /// - Parameters:
+    ///   - timeout: In real time, even if the server's time is virtual. Nil waits without an end.
+    ///   - history: What has happened, for the error of a timeout.
+    package func wait<Value>(
+        timeout: Duration?,
+        for what: String,
+        history: @escaping @Sendable () -> String = { "" },
+        _ check: () -> Value?
+    ) async throws -> Value {
         let deadline = timeout.map { NIODeadline.now() + TimeAmount($0) }
         while true {
             // Taken before the check: a change that comes in between wakes the waiter up again.
@@ -41,7 +48,7 @@ package final class ChangeSignal: Sendable {
             try await waitForChange(beyond: count, deadline: deadline) {
                 PusherTestServer.ServerError(
                     .timeout,
-                    "waited for \(what), but it did not happen in \(timeout ?? .zero)"
+                    "Waited for \(what): it did not happen within \(timeout ?? .zero).\(history())"
                 )
             }
         }
@@ -111,7 +118,7 @@ extension ChangeSignal.State {
         return nil
     }
 
-    /// The reader to resume, where it is suspended.
+    /// The reader to resume, if it is suspended.
     fileprivate mutating func end(_ id: Int, _ error: any Error) -> ChangeSignal.Reader? {
         switch waiters[id] {
         case nil, .ended:

@@ -10,6 +10,8 @@ struct BoundedLog<Element: Sendable>: Sendable {
 
     var all: [Element] { Array(elements) }
 
+    func last(_ count: Int) -> [Element] { Array(elements.suffix(count)) }
+
     /// - Parameter make: is told the element's index.
     mutating func append(_ make: (_ index: Int) -> Element) {
         elements.append(make(nextIndex))

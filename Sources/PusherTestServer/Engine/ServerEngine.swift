@@ -79,18 +79,21 @@ final class ServerEngine: Sendable {
         state.withLockedValue { body($0.brain) }
     }
 
+    func nextConnectionID() -> ConnectionID {
+        state.withLockedValue { state in
+            state.lastConnection += 1
+            return ConnectionID(rawValue: state.lastConnection)
+        }
+    }
+
     /// A client asks for a WebSocket. `assign` is told its id before anything is done about it.
     func connectionRequested(
         _ request: PusherTestServer.Request,
         link: any ServerLink,
         assign: (ConnectionID) -> Void
     ) {
-        let id = state.withLockedValue { state in
-            state.lastConnection += 1
-            let id = ConnectionID(rawValue: state.lastConnection)
-            state.links[id] = link
-            return id
-        }
+        let id = nextConnectionID()
+        state.withLockedValue { $0.links[id] = link }
         assign(id)
         step { brain in brain.connectionRequested(id, request) }
     }

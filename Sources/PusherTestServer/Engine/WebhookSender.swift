@@ -67,7 +67,7 @@ final class WebhookSender: Sendable {
             defer { state = State() }
             return state
         }
-        // Not under the lock: both resume whoever waits.
+        // Not under the lock: both resume tasks that wait.
         ended.queue?.finish()
         ended.task?.cancel()
         return ended.task

@@ -5,7 +5,7 @@ extension PusherTestServer.Dialect {
         public enum Hash: Hashable, Sendable, CaseIterable {
             /// Always an object.
             case object
-            /// A list where the users' ids are 0, 1, 2 and so on, and where there is no user, as PHP does it.
+            /// A list if the users' ids are 0, 1, 2 and so on, or if there is no user, as PHP does it.
             case listWhereCounted
         }
 

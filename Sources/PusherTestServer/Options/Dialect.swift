@@ -133,7 +133,7 @@ extension PusherTestServer {
         public var subscriptionRefusal = SubscriptionRefusal.error
         /// The code of the error that answers a message which cannot be understood. Default: nil.
         public var invalidMessageCode: Int?
-        /// The message of that error; nil where it says what is wrong. Default: nil.
+        /// The message of that error; nil if it says what is wrong. Default: nil.
         public var invalidMessage: String?
         /// Characters that are escaped without need. Default: none.
         public var escaping = Escaping.none

@@ -4,12 +4,12 @@ extension PusherTestServer {
         /// The application that clients connect to. Default: see ``Application``.
         public var application = Application()
 
-        /// The address to bind: `127.0.0.1` (the default) or `::1`. Any other of this machine's can be bound too; whoever
-        /// reaches it may use the server.
+        /// The address to bind: `127.0.0.1` (the default) or `::1`. Another address of this machine can be bound too. Everybody who
+        /// reaches it can use the server.
         public var host = "127.0.0.1"
         /// The port to bind; 0, the default, lets the system choose a free one.
         public var port = 0
-        /// The certificate to serve TLS with; nil, the default, serves without TLS.
+        /// The certificate to serve TLS with, for example ``TLS/localhost``. Nil, the default, serves without TLS.
         public var tls: TLS?
 
         /// How the server words its messages. Default: as Pusher itself does.
@@ -28,7 +28,7 @@ extension PusherTestServer {
         public var checksProtocolVersion = false
         /// Whether `pusher_internal:subscription_count` is sent. Default: false.
         public var sendsSubscriptionCounts = false
-        /// Whether the answer to an upgrade names the subprotocol `pusher-channels-protocol-7` where the client offers
+        /// Whether the answer to an upgrade names the subprotocol `pusher-channels-protocol-7` if the client offers
         /// it. Default: false.
         public var echoesSubprotocol = false
 
@@ -64,7 +64,7 @@ extension PusherTestServer {
         /// What the keys of encrypted channels are derived from: the base64 of 32 bytes. Default:
         /// ``testEncryptionMasterKey``.
         public var encryptionMasterKey = Self.testEncryptionMasterKey
-        /// A key for tests, which is no secret: the bytes 0 to 31.
+        /// A key for tests, which is not secret: the bytes 0 to 31.
         public static let testEncryptionMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
         /// Where webhooks are posted to, signed with the application's secret; nil, the default, makes none. A server
@@ -140,11 +140,15 @@ extension PusherTestServer {
         public var certificateChain: String
         /// The certificate's private key in PEM form, not encrypted.
         public var privateKey: String
+        /// The root certificate in PEM form that clients have to trust, as ``PusherTestServer/access`` tells them. The
+        /// server itself does not use it. Nil if the system of the clients trusts the certificate.
+        public var trustRoot: String?
 
-        /// Makes a TLS configuration. The texts are checked by ``PusherTestServer/start()``.
-        public init(certificateChain: String, privateKey: String) {
+        /// Makes a TLS configuration. ``PusherTestServer/start()`` checks certificate and key.
+        public init(certificateChain: String, privateKey: String, trustRoot: String? = nil) {
             self.certificateChain = certificateChain
             self.privateKey = privateKey
+            self.trustRoot = trustRoot
         }
     }
 }

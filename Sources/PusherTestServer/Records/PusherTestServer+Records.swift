@@ -28,9 +28,9 @@ extension PusherTestServer {
     public var connections: [Connection] { engine.read { $0.openConnections } }
 
     /// The number of connections that are subscribed to a channel now.
-    public func subscriptionCount(of channel: String) -> Int { engine.read { $0.subscriptionCount(of: channel) } }
+    public func subscriptionCount(of channel: String) -> Int { engine.read { $0.connectionCount(of: channel) } }
 
-    /// The first record that matches; waits for it where there is none yet.
+    /// The first record that matches; waits for it if there is none yet.
     ///
     /// - Parameters:
     ///   - after: where to begin: with the one after this, or with the oldest that is kept, which is the default.

@@ -30,7 +30,7 @@ extension PusherTestServer {
     /// - Parameters:
     ///   - userID: the user's id.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
-    /// - Returns: the connections on which that is so, oldest first.
+    /// - Returns: these connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForSignIn(of userID: String, timeout: Duration = .seconds(10)) async throws -> [Connection] {

@@ -29,7 +29,7 @@ extension PusherTestServer {
             case pingReceived([UInt8])
             /// A WebSocket pong came in.
             case pongReceived([UInt8])
-            /// The client sent a close frame, first or in answer; the code is nil where the frame has none.
+            /// The client sent a close frame, first or in answer; the code is nil if the frame has none.
             case closeReceived(code: Int?, reason: String)
 
             /// A text message went out. Messages that ``PusherTestServer/delayMessages(by:)`` holds back are recorded
@@ -38,12 +38,16 @@ extension PusherTestServer {
             /// A close frame went out, first or in answer.
             case closeSent(code: Int?, reason: String)
 
+            /// An event was published to a channel, by the REST API or by ``PusherTestServer/publish(event:data:to:excluding:)``,
+            /// and went to this many connections. If it is 0, nobody was subscribed, or only silent and excluded connections.
+            case eventPublished(name: String, channel: String, connectionCount: Int)
+
             /// A connection was subscribed to a channel.
             case subscribed(channel: String)
             /// A connection left a channel by `pusher:unsubscribe`.
             case unsubscribed(channel: String)
 
-            /// A subscription was refused; the message also where the dialect does not tell it.
+            /// A subscription was refused; the message even if the dialect does not tell it.
             case subscriptionRefused(channel: String, message: String)
 
             /// A user came to a presence channel, by the first of the user's connections.
@@ -54,7 +58,7 @@ extension PusherTestServer {
             case signedIn(userID: String)
             /// A sign-in was refused.
             case signInRefused(message: String)
-            /// A client event was passed on to the channel's other subscribers, also where there are none.
+            /// A client event was passed on to the channel's other subscribers, even if there are none.
             case clientEventRelayed(name: String, channel: String)
             /// A client event was not passed on, and answered with error 4301.
             case clientEventRejected(name: String, channel: String?)
@@ -81,7 +85,7 @@ extension PusherTestServer {
 
     /// A connection that is open now.
     public struct Connection: Hashable, Sendable {
-        /// The socket id, also where the client has not been told it.
+        /// The socket id, even if the client has not been told it.
         public var socketID: String
         /// The request that opened it: path, query, header fields.
         public var request: Request
@@ -98,7 +102,7 @@ extension PusherTestServer {
     public struct Member: Hashable, Sendable {
         /// The user's id; numbers are written as strings.
         public var userID: String
-        /// The user's data as JSON text, where there are any.
+        /// The user's data as JSON text, if there are any.
         public var userInfo: String?
     }
 }

@@ -20,7 +20,7 @@ extension PusherTestServer {
         public var method: String
         /// The path as it was sent, without the query.
         public var path: String
-        /// The query as it was sent, without its question mark; empty where there is none.
+        /// The query as it was sent, without its question mark; empty if there is none.
         public var query: String
         /// The header fields, in their order.
         public var headers: [Header]

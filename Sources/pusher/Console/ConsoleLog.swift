@@ -78,7 +78,7 @@ struct ConsoleLog: Sendable {
 }
 
 extension CircularBuffer {
-    /// The first position whose element matches, where all after it match too.
+    /// The first position whose element matches, if all after it match too.
     fileprivate func partitioningIndex(where matches: (Element) -> Bool) -> Index {
         var (low, count) = (startIndex, self.count)
         while count > 0 {

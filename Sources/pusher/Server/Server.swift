@@ -4,7 +4,7 @@ import PusherClient
 import PusherServerAPI
 import PusherTestServer
 
-/// A server and an application: what options, environment and defaults come to.
+/// A server and an application, from options, environment and defaults.
 struct Server: Sendable {
     var host: String
     var port: Int
@@ -111,7 +111,7 @@ struct Server: Sendable {
         }
     }
 
-    /// The address, for people.
+    /// The address, as people write it.
     var address: String {
         "\(useTLS ? "wss" : "ws")://\(host.contains(":") ? "[\(host)]" : host):\(port)\(path ?? "")"
     }

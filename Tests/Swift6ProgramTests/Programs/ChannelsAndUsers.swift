@@ -50,6 +50,7 @@ enum ChannelsAndUsers {
             let app = MyApp(server: server, authorizationURL: server.httpURL + "/pusher/auth")
             app.start()
             try await present(server)
+            try others(server)
             try await users(server)
         }
     }
@@ -69,6 +70,12 @@ enum ChannelsAndUsers {
     static func present(_ server: PusherTestServer) async throws {
         try await server.waitForMember("7", of: "presence-room")
         #expect(server.members(of: "presence-room").map(\.userInfo) == [#"{"name":"Ada"}"#])
+    }
+
+    static func others(_ server: PusherTestServer) throws {
+        let bob = try server.join("bob", in: "presence-room", userInfo: #"{"name":"Bob"}"#)
+        #expect(try bob.send("client-typing", data: #"{"on":true}"#) == 1)
+        bob.leave()
     }
 
     static func users(_ server: PusherTestServer) async throws {

@@ -1,0 +1,38 @@
+/// What a client needs to use a test server: where it listens, as whom, and which certificate to trust.
+///
+/// `PusherTestServer.access` has it, and `PusherClientOptions(testing:)` takes it. Client and server both have this type
+/// from here, so neither depends on the other.
+public struct TestServerAccess: Hashable, Sendable {
+    /// The application's key.
+    public let key: String
+    /// The address that the server listens on, for example `127.0.0.1` or `::1`.
+    public let host: String
+    /// The port that the server listens on.
+    public let port: Int
+    /// Whether the server wants TLS.
+    public let usesTLS: Bool
+    /// The root certificate in PEM form that the client has to trust; nil for those of the system.
+    public let trustRoot: String?
+    /// The URL of the endpoint that authorizes channels.
+    public let channelAuthorizationURL: String
+    /// The URL of the endpoint that signs users in.
+    public let userAuthenticationURL: String
+
+    package init(
+        key: String,
+        host: String,
+        port: Int,
+        usesTLS: Bool,
+        trustRoot: String?,
+        channelAuthorizationURL: String,
+        userAuthenticationURL: String
+    ) {
+        self.key = key
+        self.host = host
+        self.port = port
+        self.usesTLS = usesTLS
+        self.trustRoot = trustRoot
+        self.channelAuthorizationURL = channelAuthorizationURL
+        self.userAuthenticationURL = userAuthenticationURL
+    }
+}

@@ -1,0 +1,63 @@
+import PusherProtocol
+
+/// Members without a connection. They are subscribers whose id belongs to no connection, so all that is said to them is
+/// dropped, and no fault for connections befalls them.
+extension ServerBrain {
+    mutating func addFakeMember(
+        _ id: ConnectionID,
+        userID: String,
+        userInfo: String?,
+        to channel: String
+    ) throws(PusherTestServer.ServerError) -> [ServerAction] {
+        guard let name = try? ChannelName(channel), name.kind.base == .presence else {
+            throw Self.invalidMember(userID, "\"\(channel)\" is not the name of a presence channel")
+        }
+        var info: String?
+        if let userInfo {
+            info = JSONText.checked(userInfo)
+            if info == nil { throw Self.invalidMember(userID, "the user info is not JSON") }
+        }
+        do throws(SubscriptionRefusal) {
+            let member = PresenceMember(userID: userID, isNumber: false, info: info)
+            try checkMember(member, on: channel)
+            fakeMembers[id] = channel
+            subscribers[channel, default: []].append(id)
+            if subscribers[channel]?.count == 1 { noteOccupied(channel) }
+            join(channel, as: member, on: id)
+        } catch {
+            throw Self.invalidMember(userID, error.message)
+        }
+        return takeActions()
+    }
+
+    private static func invalidMember(_ userID: String, _ reason: String) -> PusherTestServer.ServerError {
+        .init(.invalidMember, "Member \"\(userID)\" cannot join: \(reason).")
+    }
+
+    mutating func removeFakeMember(_ id: ConnectionID, from channel: String) -> [ServerAction] {
+        guard fakeMembers.removeValue(forKey: id) != nil else { return [] }
+        removeSubscription(to: channel, from: id)
+        return takeActions()
+    }
+
+    mutating func removeFakeMembers() -> [ServerAction] {
+        for (id, channel) in fakeMembers.sorted(by: { $0.key < $1.key }) { removeSubscription(to: channel, from: id) }
+        fakeMembers = [:]
+        return takeActions()
+    }
+
+    /// - Parameter reached: Gets the connections that the event goes to.
+    mutating func sendClientEvent(
+        _ event: String,
+        _ data: String,
+        asFakeMember id: ConnectionID,
+        on channel: String,
+        _ reached: inout Set<ConnectionID>
+    ) -> [ServerAction] {
+        guard fakeMembers[id] != nil else { return [] }
+        let payload = JSONText.checked(data).map { Envelope.Payload.json($0) } ?? .string(data)
+        let message = Envelope(event: event, channel: channel, data: payload)
+        reached = relay(message, from: id, memberID(of: id, on: channel), on: channel)
+        return takeActions()
+    }
+}

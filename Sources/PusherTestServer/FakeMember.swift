@@ -1,0 +1,74 @@
+import PusherProtocol
+
+extension PusherTestServer {
+    /// A member of a presence channel that has no connection: the server plays it. See ``join(_:in:userInfo:)``.
+    public struct FakeMember: Sendable {
+        /// The member's user id.
+        public let userID: String
+        /// The name of the presence channel.
+        public let channel: String
+        /// The socket id that records name for this member. No connection has it.
+        public let socketID: String
+
+        let id: ConnectionID
+        let engine: ServerEngine
+
+        /// Sends a client event to the channel's other subscribers, as if the member's client did.
+        ///
+        /// The options that limit client events do not apply. Does nothing after ``leave()``, or when the server was shut down.
+        ///
+        /// - Parameters:
+        ///   - event: The event's name: 1 to 200 bytes that begin with `client-`.
+        ///   - data: JSON text, which goes out as a JSON value. Any other text goes out as a string. Default: `{}`.
+        /// - Returns: How many connections the event goes to. Silent ones do not count.
+        /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent``.
+        @discardableResult
+        public func send(_ event: String, data: String = "{}") throws -> Int {
+            guard EventName.isClientEvent(event), event.utf8.count <= EventName.maximumLength else {
+                let rule = "the name must begin with \"client-\" and have at most \(EventName.maximumLength) bytes"
+                throw ServerError(.invalidEvent, "Invalid client event \"\(event)\": \(rule).")
+            }
+            var reached: Set<ConnectionID> = []
+            engine.step { brain in brain.sendClientEvent(event, data, asFakeMember: id, on: channel, &reached) }
+            return reached.count
+        }
+
+        /// Leaves the channel. The other subscribers are told that the member was removed, unless the same user is
+        /// still there. Does nothing if the member has left already.
+        public func leave() {
+            engine.step { brain in brain.removeFakeMember(id, from: channel) }
+        }
+    }
+
+    /// Adds a member to a presence channel, without a second client. The subscribers are told, as for any member.
+    ///
+    /// ```swift
+    /// let bob = try server.join("bob", in: "presence-room", userInfo: #"{"name":"Bob"}"#)
+    /// try bob.send("client-typing")
+    /// bob.leave()
+    /// ```
+    /// The member stays until ``FakeMember/leave()`` or ``shutdown()``, whatever faults befall connections.
+    ///
+    /// - Parameters:
+    ///   - userID: The member's user id: 1 to 128 bytes.
+    ///   - channel: The name of a presence channel.
+    ///   - userInfo: The member's data as JSON text. Default: nil, none.
+    /// - Throws: ``ServerError`` with ``ServerError/Code/invalidMember`` if the channel is no presence channel, the id or the
+    ///   data cannot be used, or the channel has ``Options/maximumMemberCount`` members.
+    @discardableResult
+    public func join(_ userID: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
+        let id = engine.nextConnectionID()
+        var failure: ServerError?
+        engine.step { brain in
+            do throws(ServerError) {
+                return try brain.addFakeMember(id, userID: userID, userInfo: userInfo, to: channel)
+            } catch {
+                failure = error
+                return []
+            }
+        }
+        if let failure { throw failure }
+        let socketID = engine.read { brain in brain.socketID(of: id) }
+        return FakeMember(userID: userID, channel: channel, socketID: socketID, id: id, engine: engine)
+    }
+}
