@@ -35,7 +35,7 @@ struct UserDemandsPage {
         }
     }
 
-    /// What is wrong, in words that say where; empty where all is well.
+    /// What is wrong, in words that say where; empty if all is well.
     ///
     /// - Parameter tests: The tests that there are, as `Suite.function`.
     func problems(knowing tests: Set<String>) -> [String] {

@@ -1,14 +1,30 @@
 import Foundation
 import Testing
 
-@Suite("The page of users' demands")
+@Suite("The table of users' demands")
 struct UserDemandsTests {
     @Test("it has its rows in order, names tests that there are, and counts what is met")
     func page() throws {
-        let file = TestSources.package.appendingPathComponent("Docs/UserDemands.md")
+        let file = TestSources.package.appendingPathComponent("Docs/ComparedWithOtherClients.md")
         let page = UserDemandsPage(try String(contentsOf: file, encoding: .utf8))
         let tests = try TestSources.names(under: TestSources.package.appendingPathComponent("Tests"))
         for problem in page.problems(knowing: tests) { Issue.record("\(problem)") }
+    }
+
+    @Test("every test that a page of Docs names exists")
+    func everyPage() throws {
+        let tests = try TestSources.names(under: TestSources.package.appendingPathComponent("Tests"))
+        let folder = TestSources.package.appendingPathComponent("Docs")
+        let pages = try FileManager.default.contentsOfDirectory(at: folder, includingPropertiesForKeys: nil)
+            .filter { $0.pathExtension == "md" }
+        var count = 0
+        for page in pages {
+            for span in try String(contentsOf: page, encoding: .utf8).matches(of: /`(\w+Tests\.\w+)`/).map(\.1) {
+                count += 1
+                #expect(tests.contains(String(span)), "\(page.lastPathComponent) names \(span)")
+            }
+        }
+        #expect(count > 100)
     }
 
     // MARK: The check itself

@@ -1,6 +1,6 @@
 /// The tables of a page that say which test of ours shows which behaviour of PusherSwift.
 ///
-/// A table counts where it has two columns, and the name of the first begins with `PusherSwift`.
+/// A table counts if it has two columns, and the name of the first begins with `PusherSwift`.
 struct ParityTable {
     struct Row {
         /// Where it stands in the page, counted from 1.
@@ -15,7 +15,7 @@ struct ParityTable {
         var heading: String
         var rows: [Row] = []
 
-        /// The number in parentheses at the end of the heading; nil where it has none.
+        /// The number in parentheses at the end of the heading; nil if it has none.
         var count: Int? {
             guard heading.hasSuffix(")"), let start = heading.lastIndex(of: "(") else { return nil }
             return Int(heading[heading.index(after: start)...].dropLast())
@@ -62,7 +62,7 @@ struct ParityTable {
 
     // MARK: What is wrong with it
 
-    /// What is wrong, in words that say where; empty where all is well.
+    /// What is wrong, in words that say where; empty if all is well.
     ///
     /// - Parameter tests: The tests that there are, as `Suite.function`.
     func problems(knowing tests: Set<String>) -> [String] {

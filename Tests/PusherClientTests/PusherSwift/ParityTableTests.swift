@@ -7,7 +7,7 @@ struct ParityTableTests {
         "each row names tests that there are, or differs for a reason; and the rows are as many as PusherSwift's tests"
     )
     func page() throws {
-        let page = TestSources.package.appendingPathComponent("Docs/PusherSwiftParity.md")
+        let page = TestSources.package.appendingPathComponent("Tests/PusherSwiftBehaviours.md")
         let table = ParityTable(try String(contentsOf: page, encoding: .utf8))
         let tests = try TestSources.names(under: TestSources.package.appendingPathComponent("Tests"))
         for problem in table.problems(knowing: tests) { Issue.record("\(problem)") }
