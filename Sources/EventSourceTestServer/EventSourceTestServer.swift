@@ -107,7 +107,7 @@ public final class EventSourceTestServer: Sendable {
     /// The requests that the server has received, in order.
     public var requests: [TestRequest] { state.withLockedValue { $0.requests } }
 
-    /// Forgets the requests that were received, and begins to count them anew.
+    /// Forgets the requests that were received, and counts them from zero.
     public func forgetRequests() { state.withLockedValue { $0.requests = [] } }
 
     /// How many connections are open.

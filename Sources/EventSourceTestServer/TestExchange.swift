@@ -44,7 +44,7 @@ public final class TestExchange: Sendable {
     public let number: Int
     private struct State {
         var framing = TestResponse.Framing.chunked
-        /// Those of the waits.
+        /// The continuations of the waits.
         var timers: [Int: Scheduled<Void>] = [:]
         var timerCount = 0
         var isDisconnected = false
@@ -73,7 +73,7 @@ public final class TestExchange: Sendable {
     ///   - status: The HTTP status. Default: 200.
     ///   - headers: Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil`
     ///     leaves one of these out. Default: none.
-    ///   - framing: How the client sees where the body ends. Default: chunked.
+    ///   - framing: How the client knows where the body ends. Default: chunked.
     public func start(
         status: Int = 200,
         headers: [String: String?] = [:],

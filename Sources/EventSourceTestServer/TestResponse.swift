@@ -18,7 +18,7 @@ public struct TestResponse: Hashable, Sendable, Codable {
         case disconnect
     }
 
-    /// How the client sees where the body ends.
+    /// How the client knows where the body ends.
     public enum Framing: String, Hashable, Sendable, Codable {
         /// In chunks, each as large as what a step sends.
         case chunked
@@ -33,9 +33,9 @@ public struct TestResponse: Hashable, Sendable, Codable {
     /// Header fields, besides `Content-Type: text/event-stream` and `Cache-Control: no-cache`. A value of `nil` leaves one of
     /// these out. Default: none.
     public var headers: [String: String?]
-    /// How the client sees where the body ends. Default: chunked.
+    /// How the client knows where the body ends. Default: chunked.
     public var framing: Framing
-    /// What the server does after it has sent status and header fields. Default: nothing.
+    /// The steps after status and header fields. Default: none.
     public var steps: [Step]
     /// Whether the server leaves the response open after the last step, until the client disconnects. Default: false.
     public var holds: Bool

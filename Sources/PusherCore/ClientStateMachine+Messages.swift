@@ -1,8 +1,8 @@
 package import PusherProtocol
 
-/// What the server says.
+/// Messages from the server.
 extension ClientStateMachine {
-    /// To whom an ordinary event goes, beside those who want the events of all channels.
+    /// Where an ordinary event goes, besides the listeners of all channels.
     package enum Recipient: Hashable, Sendable {
         case globalListeners
         case channel(ChannelID)
@@ -73,13 +73,13 @@ extension ClientStateMachine {
         case EventName.watchlistEvents:
             watchlistChanged(envelope, into: &effects)
         default:
-            // Internal events that this version does not know are no user's business.
+            // Listeners do not get internal events that this version does not know.
             guard !EventName.isInternalEvent(envelope.event) else { return countIgnored() }
             deliver(envelope, now: now, into: &effects)
         }
     }
 
-    /// A frame came that is no message. The connection goes on: the next one may be.
+    /// A frame came that is not a message. The connection stays: the next frame may be one.
     package mutating func receivedMalformed(
         _ error: PusherClientError,
         on id: AttemptID,

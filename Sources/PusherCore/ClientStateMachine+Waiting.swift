@@ -28,8 +28,8 @@ extension ClientStateMachine {
         settleEndWaiters(into: &effects)
     }
 
-    /// Starts to connect where nothing is under way. A wait between attempts goes on: it is not cut short by everybody
-    /// who waits for its end.
+    /// Starts to connect unless an attempt is under way. A wait between attempts goes on: it is not cut short by
+    /// everybody who waits for its end.
     private mutating func connectIfIdle(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         switch connection.state {

@@ -42,14 +42,14 @@ package struct ClientStateMachine: Hashable, Sendable {
     package var status: ConnectionStateMachine.Status { connection.status }
     package var socketID: String? { connection.socketID }
 
-    /// What belongs to the connection that stands. To pass ``configuration`` to a machine in it, use `connection.session`:
+    /// The state of the current connection. To pass ``configuration`` to a machine in it, use `connection.session`:
     /// this property is an access to all of `self`.
     package internal(set) var session: Session? {
         get { connection.session }
         _modify { yield &connection.session }
     }
 
-    /// The sign-in on the connection that stands; an idle one if there is none.
+    /// The sign-in on the current connection; an idle one without a connection.
     package var signIn: SignInStateMachine { session?.signIn ?? SignInStateMachine() }
 
     /// The authorizations for the connection that stands.
@@ -194,7 +194,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         if let silence { keepAlive.survived(silence) }
     }
 
-    /// What this machine, and no smaller one, does about the connection.
+    /// Handling of the connection that no smaller machine does.
     mutating func perform(
         _ actions: [ConnectionStateMachine.Action],
         now: Instant,
@@ -294,7 +294,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         for name in subscriptions.wantedNames { beginSubscription(to: name, now: now, into: &effects) }
     }
 
-    /// What was under way for the session ends, and what outlives it waits for the next one.
+    /// Ends everything that belongs to the session. Channels and client events wait for the next one.
     private mutating func end(_ session: Session, now: Instant, into effects: inout [Effect]) {
         var session = session
         for purpose in [TimerID.Purpose.activity, .pong, .keepAlive] { timers.cancel(purpose, into: &effects) }

@@ -1,10 +1,10 @@
-/// What the machine needs to know of the options: checked, and in its own units.
+/// The options that the machine needs, checked and in its own units.
 package struct CoreConfiguration: Hashable, Sendable {
-    /// Where to connect; an error where the options cannot be used.
+    /// The endpoint; an error if the options cannot be used.
     package var endpoint: Result<TransportRequest, PusherClientError>
     package var autoReconnect = true
     package var timeouts = PusherTimeouts()
-    /// What the activity timeout is at the most, and what it is where the server names none.
+    /// The longest activity timeout, which is also the default if the server names none.
     package var activityTimeout: Duration = .seconds(120)
     /// The most attempts after a loss; nil for no end.
     package var maximumRetries: Int?
@@ -18,7 +18,7 @@ package struct CoreConfiguration: Hashable, Sendable {
     package static let keyRefreshTries = 2
     /// How many channels there may be.
     package var channels = 100_000
-    /// What the list of members of a channel may grow to, and that of the watched users.
+    /// The limits of a channel's list of members, and of the watched users.
     package var members = PresenceRoster.Limit()
     /// How many events of an encrypted channel may wait for its key.
     package var heldEncryptedEvents = 1_000

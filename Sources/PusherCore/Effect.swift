@@ -1,6 +1,7 @@
 package import PusherProtocol
 
-/// What the machine asks of the shell. Effects are carried out on the event loop in exactly the order they were made.
+/// One thing that the machine asks of the shell. The shell runs effects on the event loop, in the order in which they
+/// were made.
 package enum Effect: Hashable, Sendable {
     // MARK: Socket
 
@@ -44,12 +45,12 @@ package enum Effect: Hashable, Sendable {
     case stateChanged(from: ConnectionState, to: ConnectionState)
     /// The status changed.
     case statusChanged(ConnectionStateMachine.Status)
-    /// Something went wrong that no waiting call is told of, or not alone.
+    /// An error that no waiting call gets, or that is reported besides.
     case report(PusherClientError)
 
     /// Deliver an event to the listeners of all events, and to those of its recipient.
     case deliver(ClientStateMachine.Recipient, Envelope)
-    /// A channel is subscribed; `away` is how long it was not, where it had been before.
+    /// A channel is subscribed; `away` is how long it was not, if it had been before.
     case subscribed(ChannelID, Envelope, away: Duration?)
     /// A channel could not be subscribed. The envelope is the event that its listeners get.
     case subscriptionFailed(ChannelID, SubscriptionError, Envelope)
@@ -57,13 +58,13 @@ package enum Effect: Hashable, Sendable {
     case subscriptionCountChanged(ChannelID, Int, Envelope)
     /// The list of members is that of a new subscription. The difference is to the one before, if there was one.
     case membersReplaced(ChannelID, [PresenceMember], PresenceRoster.Difference)
-    /// Somebody came. The envelope is the event that the listeners get.
+    /// A member joined. The envelope is the event that the listeners get.
     case memberAdded(ChannelID, PresenceMember, Envelope)
-    /// Somebody left. The envelope is the event that the listeners get.
+    /// A member left. The envelope is the event that the listeners get.
     case memberRemoved(ChannelID, PresenceMember, Envelope)
     /// The cache of the channel is empty.
     case cacheMissed(ChannelID, Envelope)
-    /// An event of an encrypted channel cannot be read. The envelope is as it came.
+    /// An event of an encrypted channel cannot be read. The envelope is unchanged.
     case failedToDecrypt(ChannelID, Envelope, PusherClientError)
     /// The channel object is out of use: nothing will be delivered to it any more.
     case retired(ChannelID)
@@ -77,7 +78,7 @@ package enum Effect: Hashable, Sendable {
     /// Watched users came or went.
     case watchlistChanged(WatchlistEvent)
 
-    /// The client is out of use: nothing will be told to anybody any more.
+    /// The client was released: nothing more is reported.
     case released
 
     // MARK: Waiting calls

@@ -63,7 +63,7 @@ package struct TimerID: Hashable, Sendable {
         case unavailable
         /// The server does not answer the closing handshake.
         case closing
-        /// Nothing may have come from the server for the activity timeout.
+        /// Check whether nothing came from the server for the activity timeout.
         case activity
         /// The server has not answered a ping.
         case pong

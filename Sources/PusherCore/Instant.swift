@@ -1,5 +1,5 @@
-/// A moment on the clock by which the machines live, one that goes on while the computer is suspended: the time since
-/// an origin that the shell has chosen.
+/// A time on the clock of the machines, as the duration since an origin that the shell chooses. The clock continues
+/// while the computer is suspended.
 ///
 /// Not `ContinuousClock.Instant`: the compiler does not know the layout of that, and whatever holds one, which is
 /// nearly all of a client's state, would be copied and looked into by way of the runtime.

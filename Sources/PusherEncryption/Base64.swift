@@ -5,7 +5,7 @@ package enum Base64 {
 
     /// Writes what the text stands for to the beginning of the memory.
     ///
-    /// - Returns: The number of bytes; nil where the text is not base64, or the memory is too small.
+    /// - Returns: The number of bytes; nil if the text is not base64, or the memory is too small.
     package static func decode(_ text: Span<UInt8>, into memory: UnsafeMutableRawBufferPointer) -> Int? {
         guard text.count.isMultiple(of: 4), memory.count >= capacity(forCharacters: text.count) else { return nil }
         let count = text.count - paddingCount(of: text)
@@ -39,7 +39,7 @@ package enum Base64 {
         return text[text.count - 2] == padding ? 2 : 1
     }
 
-    /// What sixteen characters stand for. The first byte of a word is its lowest, as it is on every platform of Swift's
+    /// The bytes of sixteen characters. The first byte of a word is its lowest, as it is on every platform of Swift's
     /// that there is a Pusher client for.
     private struct Twelve {
         /// They are stored as two words of eight bytes, whose last two mean nothing.
@@ -48,7 +48,7 @@ package enum Base64 {
         private let first: UInt64
         private let second: UInt64
 
-        /// Nil where one of the characters is not of the alphabet.
+        /// Nil if one of the characters is not of the alphabet.
         @inline(__always)
         init?(_ characters: SIMD16<UInt8>) {
             // Subtracting wraps around, so that what is below a range is far above it. Each operand is a vector:

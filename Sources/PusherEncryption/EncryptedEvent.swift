@@ -116,7 +116,7 @@ package enum EncryptedEvent {
         return members
     }
 
-    /// Nil where the value is no string.
+    /// Nil if the value is not a string.
     private static func stringValue(
         _ scanner: inout JSONScanner,
         _ bytes: Span<UInt8>

@@ -5,7 +5,7 @@ package enum SecretBox {
     package static let nonceSize = Int(crypto_secretbox_NONCEBYTES)
     package static let tagSize = Int(crypto_secretbox_MACBYTES)
 
-    /// Tag and encrypted message; nil where the nonce has not 24 bytes.
+    /// Tag and encrypted message; nil if the nonce has not 24 bytes.
     package static func seal(_ message: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
         guard nonce.count == nonceSize else { return nil }
         var box = [UInt8](repeating: 0, count: message.count + tagSize)
@@ -15,7 +15,7 @@ package enum SecretBox {
         return isSealed == true ? box : nil
     }
 
-    /// The message; nil where the box was not made with this key and nonce, was changed, or has a wrong length.
+    /// The message; nil if the box was not made with this key and nonce, was changed, or has a wrong length.
     package static func open(_ box: [UInt8], nonce: [UInt8], key: SecretKey) -> [UInt8]? {
         guard box.count >= tagSize else { return nil }
         var message = [UInt8](repeating: 0, count: box.count - tagSize)
@@ -25,7 +25,7 @@ package enum SecretBox {
         return isOpen ? message : nil
     }
 
-    /// The same, into memory that has room for the message. It may be that of the box.
+    /// The same, into memory that is large enough for the message. It may be that of the box.
     static func open(
         _ box: UnsafeRawBufferPointer,
         nonce: UnsafeRawBufferPointer,

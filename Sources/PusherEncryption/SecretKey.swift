@@ -2,7 +2,7 @@ import CSodium
 import Foundation
 import NIOConcurrencyHelpers
 
-/// A key of 32 bytes, in memory that is locked where the system's limits allow it, and wiped when the last reference
+/// A key of 32 bytes, in memory that is locked if the system's limits allow it, and wiped when the last reference
 /// goes. The first thousand of a process stand between guards as well, and cannot be written to: each takes four of the
 /// mappings that a process may have, which are 65,530 on Linux, and without which it gets no memory at all.
 package final class SecretKey: Sendable {
@@ -12,12 +12,12 @@ package final class SecretKey: Sendable {
     /// How many keys there are that are guarded.
     private static let guardedCount = NIOLockedValueBox(0)
 
-    /// Where the key stands. A number, because nothing about the memory changes until it is freed: it is written before
-    /// anybody else can see it.
+    /// The address of the key. A number, because nothing about the memory changes until it is freed: it is written
+    /// before anybody else can see it.
     private let address: UInt
     private let isGuarded: Bool
 
-    /// Nil where there are not exactly 32 bytes. The caller's bytes are not wiped.
+    /// Nil if there are not exactly 32 bytes. The caller's bytes are not wiped.
     package init?(_ bytes: some Collection<UInt8>) {
         guard bytes.count == Self.size, Sodium.isReady else { return nil }
         let mayBeGuarded = Self.guardedCount.withLockedValue { count in
@@ -41,7 +41,7 @@ package final class SecretKey: Sendable {
         address = UInt(bitPattern: memory)
     }
 
-    /// Nil where the text is not the base64 of exactly 32 bytes.
+    /// Nil if the text is not the base64 of exactly 32 bytes.
     package convenience init?(base64 text: String) {
         guard text.utf8.count <= 64, var bytes = Data(base64Encoded: text) else { return nil }
         defer { bytes.wipe() }
@@ -79,7 +79,7 @@ extension SecretKey: Hashable {
 }
 
 extension SecretKey: CustomStringConvertible, CustomReflectable {
-    /// Nothing of the key.
+    /// Leaves the key out.
     package var description: String { "SecretKey(…)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

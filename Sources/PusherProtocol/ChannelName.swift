@@ -1,4 +1,4 @@
-/// What a channel name's prefix says about the channel (protocol clause 5).
+/// The kind of a channel, by the prefix of its name (protocol clause 5).
 package struct ChannelKind: Hashable, Sendable {
     package enum Base: Hashable, Sendable, CaseIterable {
         case `public`
@@ -17,7 +17,7 @@ package struct ChannelKind: Hashable, Sendable {
     }
 
     package var base: Base
-    /// True where the server replays the last event to a new subscriber.
+    /// True if the server replays the last event to a new subscriber.
     package var isCache: Bool
 
     package init(base: Base, isCache: Bool) {

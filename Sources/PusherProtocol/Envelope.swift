@@ -10,7 +10,7 @@ package struct Envelope: Hashable, Sendable {
         /// An object, array, number or boolean: its JSON text as it was sent.
         case json(String)
 
-        /// What a reader gets: the string, or the JSON text of anything else.
+        /// The text that listeners get: the string, or the JSON text of anything else.
         package var text: String? {
             switch self {
             case .none: nil
@@ -18,7 +18,7 @@ package struct Envelope: Hashable, Sendable {
             }
         }
 
-        /// The value inside, whether it was encoded once or twice; nil where it is missing or not JSON.
+        /// The value inside, whether it was encoded once or twice; nil if it is missing or not JSON.
         package var value: JSONValue? { text.flatMap { JSONValue(parsing: $0) } }
     }
 
@@ -27,7 +27,7 @@ package struct Envelope: Hashable, Sendable {
     package var data: Payload
     /// Numbers are written as strings.
     package var userID: String?
-    /// The text of the whole message, kept only where it has keys besides the four above.
+    /// The text of the whole message, kept only if it has keys besides the four above.
     package var unknownKeysText: String?
 
     package init(

@@ -22,7 +22,7 @@ package enum EnvelopeError: Error, Hashable, Sendable, CustomStringConvertible {
 extension Envelope {
     /// Decodes a frame in one pass over its bytes: only the four known keys become values, nothing becomes a tree.
     ///
-    /// Where a key stands twice the last one counts. Bytes that are not UTF-8, and halves of surrogate pairs, become
+    /// If a key is there twice, the last one counts. Bytes that are not UTF-8, and halves of surrogate pairs, become
     /// U+FFFD: an event is not lost because its text was cut in the middle of a character.
     package init(decoding bytes: Span<UInt8>) throws(EnvelopeError) {
         var scanner = JSONScanner()
@@ -98,7 +98,7 @@ extension JSONScanner.StringToken {
 }
 
 extension JSONScanner {
-    /// The string that starts here; nil, having skipped it, where the value is something else.
+    /// The string that starts here; nil, having skipped it, if the value is something else.
     package mutating func readStringValue(_ bytes: Span<UInt8>) throws(EnvelopeError) -> String? {
         guard peek(bytes) == UInt8(ascii: "\"") else {
             try skipValue(bytes)

@@ -2,7 +2,7 @@
 package struct JSONMembers: Sendable {
     private var texts: [String: String] = [:]
 
-    /// Nil where the text is no JSON object, or nested too deep. Of a key that stands twice, the last one counts.
+    /// Nil if the text is no JSON object, or nested too deep. Of a key that stands twice, the last one counts.
     package init?(parsing text: String) {
         let bytes = ContiguousArray(text.utf8)
         var scanner = JSONScanner(maximumDepth: JSONValue.maximumDepth)

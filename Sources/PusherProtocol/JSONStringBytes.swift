@@ -1,6 +1,6 @@
 /// Looking at eight bytes at once. The first of them is the lowest of the word.
 ///
-/// What is found is marked by the highest bit of its byte.
+/// Each search marks its matches by the highest bit of their bytes.
 enum EightBytes {
     private static let lows: UInt64 = 0x0101_0101_0101_0101
     private static let highs: UInt64 = 0x8080_8080_8080_8080
@@ -20,7 +20,7 @@ enum EightBytes {
 }
 
 extension Span<UInt8> {
-    /// The offset of the first byte that ends a run of plain bytes in a JSON string; the count where there is none.
+    /// The offset of the first byte that ends a run of plain bytes in a JSON string; the count if there is none.
     @inline(__always)
     func endOfRun(from start: Int) -> Int {
         var index = start
@@ -56,8 +56,8 @@ struct StringBlock {
 
     /// - Parameters:
     ///   - bytes: The first of the bytes; all of them can be read.
-    ///   - skipped: How many of them come before the block, which is so much smaller then.
-    ///   - isEscaped: 1 where the first byte belongs to an escape that begins before it, else 0; afterwards the same of
+    ///   - skipped: How many of the bytes come before the block, which is smaller by as many.
+    ///   - isEscaped: 1 if the first byte belongs to an escape that begins before it, else 0; afterwards the same of
     ///     the byte behind the block.
     @inline(__always)
     init(_ bytes: UnsafeRawPointer, skipping skipped: Int = 0, isEscaped: inout UInt64) {

@@ -1,13 +1,13 @@
 /// Writes what the bytes of a JSON string stand for, in one pass over them.
 struct JSONStringUnescaping {
-    /// What is written may be as much as what is read, and so many bytes more that stand for nothing.
+    /// The output needs as many bytes as the input, and this many more whose content is ignored.
     static let slack = 16
 
     /// How many bytes are written.
     private(set) var count = 0
-    /// Where the string's closing quotation mark is.
+    /// The offset of the string's closing quotation mark.
     private(set) var end = 0
-    /// The first byte that does not fit, where there is one.
+    /// The first byte that does not fit, if there is one.
     private(set) var malformedOffset: Int?
 
     /// - Parameters:
@@ -59,7 +59,7 @@ struct JSONStringUnescaping {
         malformedOffset = sourceCount
     }
 
-    /// Where reading and writing have come to.
+    /// The current offsets of reading and writing.
     private struct Place {
         var read: Int
         var written: Int
@@ -121,7 +121,7 @@ struct JSONStringUnescaping {
     }
 }
 
-/// What hardly any string has. Of values alone, so that those of the loop may stay in registers.
+/// The rare escapes. It takes values only, so that the loop's variables can stay in registers.
 extension JSONStringUnescaping {
     @inline(never)
     private static func writeRareEscape(
@@ -146,7 +146,7 @@ extension JSONStringUnescaping {
         return Place(read: index + 2, written: written + 1)
     }
 
-    /// What a `\uXXXX`, or a pair of them, stands for. Half of a pair is U+FFFD.
+    /// The character of a `\uXXXX`, or of a pair of them. Half of a pair is U+FFFD.
     private static func writeScalar(
         _ source: UnsafeRawBufferPointer,
         at index: Int,

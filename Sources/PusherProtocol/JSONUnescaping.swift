@@ -1,5 +1,5 @@
 extension Span<UInt8> {
-    /// True where exactly these bytes stand at the offset.
+    /// True if exactly these bytes stand at the offset.
     @inline(__always)
     func matches(_ text: StaticString, at offset: Int) -> Bool {
         let length = text.utf8CodeUnitCount
@@ -61,7 +61,7 @@ extension JSONScanner {
             return String(copying: bytes, start..<end)
         }
         var unescaping = JSONStringUnescaping()
-        // An escape is never shorter than what it stands for, so what is left of the bytes is enough.
+        // An escape is never shorter than its character, so the remaining bytes are enough.
         let capacity = bytes.count - start + JSONStringUnescaping.slack
         let text = bytes.withUnsafeBytes { source in
             String(unsafeUninitializedCapacity: capacity) { target in
@@ -71,7 +71,7 @@ extension JSONScanner {
         }
         if let offset = unescaping.malformedOffset { throw .malformed(offset: offset) }
         moveTo(unescaping.end + 1)
-        // A string keeps what it was made with: a short one must not have room for all that came behind it.
+        // A string keeps its buffer, so a short one must not get a buffer for the rest of the message too.
         guard unescaping.count < capacity / 2 else { return text }
         return text.utf8.withContiguousStorageIfAvailable { String(decoding: $0, as: UTF8.self) } ?? text
     }

@@ -12,7 +12,7 @@ package enum JSONValue: Hashable, Sendable {
     /// The deepest nesting that is decoded. The parser calls itself for each level, and some threads have a small stack.
     package static let maximumDepth = 32
 
-    /// Nil where the text is not JSON, or nested deeper than ``maximumDepth``.
+    /// Nil if the text is not JSON, or nested deeper than ``maximumDepth``.
     package init?(parsing text: String) {
         guard let value = JSONValueParser.parse(text) else { return nil }
         self = value
@@ -38,7 +38,7 @@ package enum JSONValue: Hashable, Sendable {
         return value
     }
 
-    /// A whole number, also where it was written as `120.0` or `1.2e2`; nil where an `Int` cannot hold it.
+    /// A whole number, even if it was written as `120.0` or `1.2e2`; nil if an `Int` cannot hold it.
     package var integer: Int? {
         switch self {
         case .integer(let value): value

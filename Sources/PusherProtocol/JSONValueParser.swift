@@ -5,7 +5,7 @@
 struct JSONValueParser {
     private var scanner = JSONScanner()
 
-    /// Nil where the text is not JSON, or nested deeper than ``JSONValue/maximumDepth``.
+    /// Nil if the text is not JSON, or nested deeper than ``JSONValue/maximumDepth``.
     static func parse(_ text: String) -> JSONValue? {
         let bytes = ContiguousArray(text.utf8)
         var parser = JSONValueParser()
@@ -30,7 +30,7 @@ struct JSONValueParser {
         }
     }
 
-    /// Of keys that come twice the last one counts, as in JavaScript.
+    /// If a key is there twice, the last one counts, as in JavaScript.
     private mutating func object(_ bytes: Span<UInt8>, depth: Int) throws(EnvelopeError) -> JSONValue {
         try checkDepth(depth)
         scanner.advance()
@@ -87,7 +87,7 @@ struct JSONValueParser {
         let start = scanner.offset
         try scanner.skipValue(bytes)
         let text = String(copying: bytes, start..<scanner.offset)
-        // A whole number also where it is written as 120.0; no fraction is cut off, however large the number is.
+        // A whole number, even if it is written as 120.0; no fraction is cut off, however large the number is.
         let isPlain = !text.utf8.contains { $0 == UInt8(ascii: "e") || $0 == UInt8(ascii: "E") }
         let parts = text.split(separator: ".", omittingEmptySubsequences: false)
         if isPlain, parts.dropFirst().allSatisfy({ $0.utf8.allSatisfy { $0 == UInt8(ascii: "0") } }),

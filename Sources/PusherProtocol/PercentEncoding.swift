@@ -1,6 +1,6 @@
 /// The percent-encoding of URLs.
 package enum PercentEncoding {
-    /// What is no valid escape stays as it is; bytes that are not UTF-8 become U+FFFD.
+    /// Invalid escapes stay as they are; bytes that are not UTF-8 become U+FFFD.
     ///
     /// - Parameter isForm: Whether `+` is a space, as it is in forms and queries, and nowhere else.
     package static func decode(_ text: some StringProtocol, isForm: Bool = false) -> String {

@@ -1,4 +1,4 @@
-/// The id of a user, on presence channels and of those who sign in.
+/// The id of a user, on presence channels and for sign-in.
 package enum UserID {
     /// The longest id that servers accept, in bytes.
     package static let maximumLength = 128

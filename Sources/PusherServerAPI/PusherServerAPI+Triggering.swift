@@ -116,7 +116,7 @@ extension PusherServerAPI {
 
     // MARK: Checks
 
-    /// What is sent as the data of an event, encrypted if the channel is.
+    /// The data to send for an event, encrypted for encrypted channels.
     private func checkedData(of event: Event, for channel: String) throws(PusherServerAPIError) -> String {
         guard (1...EventName.maximumLength).contains(event.name.utf8.count) else {
             throw PusherServerAPIError(

@@ -33,14 +33,15 @@ extension PusherTestServer {
             return reached.count
         }
 
-        /// Leaves the channel. The other subscribers are told that the member was removed, unless the same user is
+        /// Leaves the channel. The other subscribers get `member_removed`, unless the same user is
         /// still there. Does nothing if the member has left already.
         public func leave() {
             engine.step { brain in brain.removeFakeMember(id, from: channel) }
         }
     }
 
-    /// Adds a member to a presence channel, without a second client. The subscribers are told, as for any member.
+    /// Adds a member to a presence channel, without a second client. The subscribers get `member_added`, as for any
+    /// member.
     ///
     /// ```swift
     /// let bob = try server.join("bob", in: "presence-room", userInfo: #"{"name":"Bob"}"#)

@@ -12,7 +12,7 @@ extension PusherTestServer {
     ///   - socketID: the connection that does not get it.
     /// - Returns: how many connections the event goes to. Those that are silent do not count.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if a name breaks the protocol's rules, or
-    ///   ``ServerError/Code/invalidEncryptionKey`` where an encrypted channel has no key.
+    ///   ``ServerError/Code/invalidEncryptionKey`` if an encrypted channel has no key.
     @discardableResult
     public func publish(
         event name: String,
@@ -67,7 +67,7 @@ extension PusherTestServer {
 
     // MARK: Keys
 
-    /// What a backend answers to a client that wants to subscribe, even if ``Options/authorizeChannel`` would
+    /// A backend's answer to a client that wants to subscribe, even if ``Options/authorizeChannel`` would
     /// refuse.
     ///
     /// - Parameters:
@@ -87,7 +87,7 @@ extension PusherTestServer {
         )
     }
 
-    /// What a backend answers to a client that wants to sign in, even if ``Options/authenticateUser`` would refuse.
+    /// A backend's answer to a client that wants to sign in, even if ``Options/authenticateUser`` would refuse.
     ///
     /// - Parameters:
     ///   - socketID: the client's connection.
@@ -97,7 +97,7 @@ extension PusherTestServer {
     }
 
     /// Puts a new master key in the place of ``Options/encryptionMasterKey``. From now on events on encrypted channels
-    /// are encrypted with its keys, and authorizations give them out; nobody is told of it.
+    /// are encrypted with its keys, and authorizations give them out. Clients are not notified.
     public func rotateEncryptionKey() {
         var generator = SystemRandomNumberGenerator()
         let bytes = (0..<SecretKey.size).map { _ in UInt8.random(in: .min ... .max, using: &generator) }

@@ -23,7 +23,7 @@ public import struct PusherProtocol.TestServerAccess
 /// Every method may be called from any thread or task, at any time. Commands take effect in the order in which they
 /// are given; what they cause happens on the server's own event loop.
 public final class PusherTestServer: Sendable {
-    /// What the server was made with. ``setActivityTimeout(_:)`` and the fault commands do not change it.
+    /// The options that the server was made with. ``setActivityTimeout(_:)`` and the fault commands do not change them.
     public let options: Options
 
     let engine: ServerEngine

@@ -1,7 +1,7 @@
 extension PusherTestServer {
-    /// What the server's methods throw.
+    /// An error of the server's methods.
     public struct ServerError: Error, Sendable, CustomStringConvertible {
-        /// What kind of error it is. New codes may come: keep a `default` when you switch over them.
+        /// The kind of error. New codes may come: keep a `default` when you switch over them.
         public struct Code: RawRepresentable, Hashable, Sendable {
             /// The code's name, as it is printed.
             public let rawValue: String
@@ -15,7 +15,7 @@ extension PusherTestServer {
             public static let invalidCertificate = Self(rawValue: "invalidCertificate")
             /// ``Options/encryptionMasterKey`` is not the base64 of 32 bytes.
             public static let invalidEncryptionKey = Self(rawValue: "invalidEncryptionKey")
-            /// What was waited for did not happen in time.
+            /// A wait ended before the condition was met.
             public static let timeout = Self(rawValue: "timeout")
             /// The event or one of the channels breaks the protocol's rules.
             public static let invalidEvent = Self(rawValue: "invalidEvent")
@@ -23,9 +23,9 @@ extension PusherTestServer {
             public static let invalidMember = Self(rawValue: "invalidMember")
         }
 
-        /// What kind of error it is.
+        /// The kind of error.
         public var code: Code
-        /// What was wrong, with the value at fault.
+        /// The reason, with the value at fault.
         public var message: String
         /// The error underneath, if there is one.
         public var cause: (any Error)?

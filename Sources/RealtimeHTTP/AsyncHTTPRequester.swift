@@ -9,7 +9,7 @@ import NIOSSL
 package import RealtimeNetworking
 
 /// Requests over a connection pool of its own, made at the first request: most clients never make one. Each proxy has
-/// another pool, as has no proxy, and there is a new one where a request was given up.
+/// another pool, as has no proxy, and there is a new one after a request was cancelled.
 package final class AsyncHTTPRequester: HTTPRequester {
     private enum State {
         case running(ConnectionPools<ProxyServer?, HTTPClient>)
@@ -28,9 +28,9 @@ package final class AsyncHTTPRequester: HTTPRequester {
 
     /// - Parameters:
     ///   - maximumConnections: To one host, at once.
-    ///   - connectTimeout: For TCP and TLS, and for the wait for a connection where as many are open as may be.
+    ///   - connectTimeout: For TCP and TLS, and for the wait for a connection if as many are open as may be.
     ///   - idleTimeout: How long a connection stays for the next request. Channels ask together; what comes later is to find
-    ///     few connections that are dead, or that the server, which has not more patience than five seconds where it is
+    ///     few connections that are dead, or that the server, which has not more patience than five seconds if it is
     ///     Node.js, is about to close.
     package init(
         tls: TLSOptions,
@@ -154,11 +154,11 @@ package final class AsyncHTTPRequester: HTTPRequester {
         }
         // The one who asks decides about another try, and counts it.
         configuration.connectionPool.retryConnectionEstablishment = false
-        // So many requests are under way at once by default; none shall wait, its time running, for another's
+        // This many requests are under way at once by default; none shall wait, its time running, for another's
         // connection.
         configuration.connectionPool.concurrentHTTP1ConnectionsPerHostSoftLimit = max(maximumConnections, 1)
-        // A request that is given up ends its connection. With HTTP/2 it would end its stream only, and all that are
-        // tried after it would go over the same connection, which is dead where the network has changed.
+        // A cancelled request ends its connection. With HTTP/2 it would end its stream only, and all that are
+        // tried after it would go over the same connection, which is dead if the network has changed.
         configuration.httpVersion = .http1Only
         configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout)
         return configuration
@@ -192,7 +192,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
             let isCancelled = Task.isCancelled
             let error = RequestFailure.error(error, through: proxy, host: host)
             // A connection that is being made does not end with the request for which it is made, and the next one would
-            // wait for it, and fail with it: after one that was given up, or took too long, it gets another pool.
+            // wait for it, and fail with it: after one that was cancelled, or took too long, it gets another pool.
             giveBack(client, isUsable: !isCancelled && error.kind != .timedOut)
             if isCancelled { throw CancellationError() }
             throw error

@@ -41,7 +41,7 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
     /// One of its requests has ended.
     ///
     /// - Parameter isUsable: Whether it may get more.
-    /// - Returns: The pool, where it is to be shut down.
+    /// - Returns: The pool, if it is to be shut down.
     mutating func giveBack(_ pool: Pool, isUsable: Bool) -> Pool? {
         let identifier = ObjectIdentifier(pool)
         uses[identifier]?.requests -= 1
@@ -49,7 +49,7 @@ struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Se
         return isRetired || !isUsable ? retire(identifier) : nil
     }
 
-    /// Nil where it has requests still.
+    /// Nil if it has requests still.
     private mutating func retire(_ identifier: ObjectIdentifier) -> Pool? {
         if let way = current.first(where: { $0.value == identifier })?.key { current[way] = nil }
         guard let use = uses[identifier], use.requests == 0 else { return nil }

@@ -5,7 +5,7 @@ package enum HTTPDate {
     private static let weekdays = ["Mon,", "Tue,", "Wed,", "Thu,", "Fri,", "Sat,", "Sun,"]
     private static let months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"]
 
-    /// Nil where the text is no such date. Whether the day of the week is the right one is not looked at.
+    /// Nil if the text is no such date. Whether the day of the week is the right one is not looked at.
     package static func secondsSince1970(_ text: String) -> Int? {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
         guard parts.count == 6, weekdays.contains(String(parts[0])), parts[5] == "GMT",

@@ -47,7 +47,7 @@ package struct HTTPFields: Hashable, Sendable {
         return Dictionary(names.map { ($1, values[$0]?.joined(separator: ", ") ?? "") }) { first, _ in first }
     }
 
-    /// No more than so many, none with a longer name, and longer values cut; in bytes.
+    /// Limits the number of fields, leaves out fields with longer names, and cuts longer values. Lengths are in bytes.
     package func cut(count: Int, nameSize: Int, valueSize: Int) -> HTTPFields {
         var cut = HTTPFields()
         for field in fields.prefix(count) where field.name.utf8.count <= nameSize {
@@ -66,7 +66,7 @@ extension HTTPFields: ExpressibleByDictionaryLiteral {
 }
 
 extension HTTPFields {
-    /// What is wrong with a field, or nil. It names the field, and does not show its value.
+    /// The defect of a field, or nil. It names the field, and does not show its value.
     package var problem: String? {
         for field in fields {
             guard HTTPToken.isValid(field.name) else {

@@ -1,7 +1,7 @@
 import Foundation
 
 extension HTTPRequest {
-    /// What makes the request impossible to send, or nil.
+    /// The reason why the request cannot be sent, or nil.
     package var problem: String? {
         guard let parsed = URL(string: url) else { return "'\(Self.printable(url: url))' is no URL" }
         guard let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
@@ -9,7 +9,7 @@ extension HTTPRequest {
                 + "https://example.com/path"
         }
         guard let host = parsed.host, !host.isEmpty else { return "the URL '\(Self.printable(url: url))' has no host" }
-        // Those are for IPv6; a name in them would be taken for the same without.
+        // Brackets are for IPv6. A name in brackets would be taken for the name alone.
         guard host.contains(":") || !Self.authority(of: url).contains("[") else {
             return "the URL '\(Self.printable(url: url))' has a host in brackets that is no IPv6 address"
         }
@@ -40,7 +40,7 @@ extension HTTPRequest {
         return String(text.prefix(200))
     }
 
-    /// Who answered, in the text of an error.
+    /// The server's name in the text of an error.
     ///
     /// - Parameters:
     ///   - url: Where redirects have led; nil if there were none.

@@ -2,7 +2,7 @@
 package protocol HTTPRequester: Sendable {
     /// The answer, whatever its status, redirects followed. Ends soon when its task is cancelled.
     ///
-    /// - Throws: ``HTTPRequestError``, or `CancellationError` where the task was cancelled.
+    /// - Throws: ``HTTPRequestError``, or `CancellationError` if the task was cancelled.
     func response(to request: HTTPRequest) async throws -> HTTPResponse
 
     /// Ends all requests, and lets no more begin. It may be called more than once.
@@ -10,7 +10,7 @@ package protocol HTTPRequester: Sendable {
 }
 
 package struct HTTPRequest: Hashable, Sendable {
-    /// In seconds. Clocks trap where a time is so long that its end has no number.
+    /// In seconds. Clocks trap if a time is so long that its end has no number.
     package static let maximumTimeout = 86_400
 
     package var url: String
@@ -18,9 +18,9 @@ package struct HTTPRequest: Hashable, Sendable {
     package var headers: HTTPFields
     /// Nil for none, which is not the same as an empty one: that has a `Content-Length`.
     package var body: [UInt8]?
-    /// For all of it, redirects included. More than ``maximumTimeout`` is cut to it, nothing or less is over at once.
+    /// For all of it, redirects included. At most ``maximumTimeout``. Zero or less times out at once.
     package var timeout: Duration
-    /// What is more of the answer's body is left out.
+    /// The rest of the answer's body is left out.
     package var maximumResponseSize: Int
     /// Whether a redirect may make a `GET` of it. If not, such a redirect is an error: the answer would be that of another
     /// request.
@@ -51,7 +51,7 @@ package struct HTTPResponse: Hashable, Sendable {
     package var body: [UInt8]
     /// The body was larger than the request allowed.
     package var isCut: Bool
-    /// Where the answer came from, if redirects led elsewhere than the request said.
+    /// The URL of the answer, if redirects led away from the request's URL.
     package var url: String?
 
     package init(status: Int, headers: HTTPFields = HTTPFields(), body: [UInt8] = [], isCut: Bool = false) {
@@ -80,7 +80,7 @@ package struct HTTPRequestError: Error {
     /// For people; with nothing secret in it.
     package var message: String
     package var cause: (any Error)?
-    /// What failed, if redirects led elsewhere than the request said.
+    /// The URL that failed, if redirects led away from the request's URL.
     package var url: String?
     /// Whether no byte of the request has left: no connection was made for it.
     package var isUnsent = false

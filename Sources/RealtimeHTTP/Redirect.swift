@@ -2,7 +2,7 @@ import Foundation
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// Where a redirect leads.
+/// The target of a redirect.
 package enum Redirect {
     static let maximum = 5
 
@@ -17,7 +17,7 @@ package enum Redirect {
         case anyOrigin(leavesTLS: Bool)
     }
 
-    /// Nil where the response is no redirect.
+    /// Nil if the response is not a redirect.
     package static func target(
         of response: HTTPResponse,
         to request: HTTPRequest,

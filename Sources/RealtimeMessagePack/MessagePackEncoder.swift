@@ -27,7 +27,7 @@ extension Encoder {
     package var isMessagePackEncoder: Bool { self is MessagePackValueEncoder }
 }
 
-/// What encoders write to, one after the other.
+/// The output of the encoders, one after the other.
 final class MessagePackOutput {
     var writer = MessagePackWriter()
 
@@ -66,7 +66,7 @@ final class MessagePackContainer {
     let path: MessagePackPath
     private let start: Int
     private(set) var count = 0
-    /// Containers that the app may write to at any time until this one is finished, and where they belong.
+    /// Containers that the app may write to at any time until this one is finished, and if they belong.
     private var nested: [(offset: Int, encoder: MessagePackValueEncoder)] = []
 
     init(_ kind: Kind, in output: MessagePackOutput, _ strategy: MessagePackKeyStrategy, at path: MessagePackPath) {

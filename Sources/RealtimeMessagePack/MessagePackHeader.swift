@@ -1,4 +1,4 @@
-/// What a value starts with: all of it for a scalar, the length for anything else.
+/// The start of a value: all of a scalar, the length of anything else.
 package enum MessagePackHeader: Hashable, Sendable {
     case `nil`
     case bool(Bool)
@@ -8,12 +8,12 @@ package enum MessagePackHeader: Hashable, Sendable {
     case negative(Int64)
     case float(Float)
     case double(Double)
-    /// A text of so many bytes.
+    /// A text of this many bytes.
     case string(Int)
     case binary(Int)
-    /// So many values follow.
+    /// This many values follow.
     case array(Int)
-    /// So many pairs follow.
+    /// This many pairs follow.
     case map(Int)
     case ext(type: Int8, count: Int)
 

@@ -14,7 +14,7 @@ package enum MessagePackKeyStrategy: Sendable {
         }
     }
 
-    /// What the name of a key may be.
+    /// The names that a key may have.
     func names(for key: String) -> [String] {
         switch self {
         case .asIs: [key]

@@ -18,7 +18,7 @@ package struct MessagePackReader: Sendable {
 
     package var isAtEnd: Bool { position == bytes.endIndex }
 
-    /// What was read since an earlier position.
+    /// The bytes that were read since an earlier position.
     package func bytes(since start: Int) -> ArraySlice<UInt8> {
         bytes[min(max(start, bytes.startIndex), position)..<position]
     }
@@ -71,7 +71,7 @@ package struct MessagePackReader: Sendable {
         return try copy.readHeader()
     }
 
-    /// Reads so many bytes.
+    /// Reads this many bytes.
     package mutating func readBytes(_ count: Int) throws(MessagePackError) -> ArraySlice<UInt8> {
         guard count >= 0, count <= bytes.endIndex - position else { throw .truncated }
         defer { position += count }
@@ -206,7 +206,7 @@ extension MessagePackHeader {
 extension String {
     /// `nil` if the bytes are not UTF-8.
     package init?(validating bytes: ArraySlice<UInt8>) {
-        // What decoding repairs differs from what came: a text that is UTF-8 has the same bytes.
+        // Decoding repairs invalid text, so only valid UTF-8 gives the same bytes again.
         let text = String(decoding: bytes, as: UTF8.self)
         guard text.utf8.count == bytes.count, text.utf8.elementsEqual(bytes) else { return nil }
         self = text

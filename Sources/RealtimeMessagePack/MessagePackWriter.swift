@@ -40,12 +40,12 @@ package struct MessagePackWriter: Sendable {
         bytes.append(contentsOf: data)
     }
 
-    /// Writes the start of an array: so many values have to follow.
+    /// Writes the start of an array: this many values have to follow.
     package mutating func writeArrayHeader(_ count: Int) {
         writeHeader(count, short: (0x90, 15), nil, 0xDC, 0xDD)
     }
 
-    /// Writes the start of a map: so many pairs have to follow.
+    /// Writes the start of a map: this many pairs have to follow.
     package mutating func writeMapHeader(_ count: Int) {
         writeHeader(count, short: (0x80, 15), nil, 0xDE, 0xDF)
     }

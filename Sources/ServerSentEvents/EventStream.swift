@@ -13,7 +13,7 @@
 ///
 /// A stream is iterated once. Create another one to connect again, with ``lastEventID`` to resume.
 public final class EventStream: Sendable {
-    /// What the client is doing.
+    /// The state of the client.
     public enum State: Hashable, Sendable {
         /// Your code has not taken an event yet.
         case idle
@@ -96,10 +96,10 @@ public final class EventStream: Sendable {
     ///   - lastEventID: The id of the event after which the server is asked to resume. Default: none.
     ///   - options: How the stream behaves.
     ///   - connector: Makes the connections. Default: one for this stream.
-    ///   - request: Returns what the client sends. The client also asks it once more if the server answers with status 401 or 403.
-    ///     If it throws, the attempt has failed, and the client tries again if it may repeat the request. With
-    ///     ``EventStreamOptions/Reconnection/automatic``, the last request that the closure returned decides that: if it throws
-    ///     before it has returned one, the stream fails. The time that it takes counts toward
+    ///   - request: Returns what the client sends. The client also asks it again if the server answers with status 401
+    ///     or 403. If it throws, the attempt has failed, and the client tries again if it may repeat the request. With
+    ///     ``EventStreamOptions/Reconnection/automatic``, the last request that the closure returned decides that: if
+    ///     it throws before it has returned one, the stream fails. The time that it takes counts toward
     ///     ``EventStreamOptions/responseTimeout``.
     public init(
         lastEventID: String = "",
@@ -120,7 +120,7 @@ public final class EventStream: Sendable {
 
     // MARK: The connection
 
-    /// What the client is doing now.
+    /// The current state of the client.
     public var state: State { session.state }
 
     /// The state now, and each change of it. The sequence keeps the newest 256 states for a consumer that is slower, and ends after
@@ -135,7 +135,7 @@ public final class EventStream: Sendable {
     /// by a `retry` field, up to 10 minutes.
     public var reconnectionTime: Duration { session.reconnectionTime }
 
-    /// What the stream has counted.
+    /// The stream's counts.
     public var statistics: EventStreamStatistics { session.statistics }
 
     /// Drops the connection, and connects again when your code has taken the events that have arrived. If there is no connection,

@@ -37,10 +37,10 @@ extension HubConnection {
         }
     }
 
-    /// Where the connection stands, with reasons.
+    /// The states of the connection, with reasons.
     public nonisolated var status: HubConnectionStatus { engine.status }
 
-    /// The current status first, and then those that follow, for any number of readers. A reader that is more than 256 behind
+    /// The current status, and then each new one, for any number of readers. A reader that is more than 256 behind
     /// misses the oldest.
     public nonisolated var states: some AsyncSequence<HubConnectionStatus, Never> & Sendable { engine.statuses() }
 

@@ -81,7 +81,7 @@ public actor HubConnection {
 
     /// Calls a method of the server, and returns when it has returned. A result is ignored.
     ///
-    /// If the task is cancelled, the call throws at once, and the server is told.
+    /// If the task is cancelled, the call throws at once, and the server is notified.
     ///
     /// - Parameters:
     ///   - method: The name of the method.
@@ -93,8 +93,8 @@ public actor HubConnection {
 
     /// Calls a method of the server, and returns its result.
     ///
-    /// If the task is cancelled, the call throws at once, and the server is told. `nil` is returned for a method without a
-    /// result if the type is an optional.
+    /// If the task is cancelled, the call throws at once, and the server is notified. `nil` is returned for a method
+    /// without a result if the type is an optional.
     ///
     /// - Parameters:
     ///   - method: The name of the method.

@@ -112,7 +112,7 @@ public final class HubConnectionBuilder {
     /// Reconnects after a loss: at once, then after 2, 10 and 30 seconds. ``HubConnection/start()`` is never repeated.
     public func withAutomaticReconnect() -> HubConnectionBuilder { withAutomaticReconnect(.delays([0, 2, 10, 30])) }
 
-    /// Reconnects after a loss. Before each attempt, the client waits so many seconds.
+    /// Reconnects after a loss. Before each attempt, the client waits this many seconds.
     public func withAutomaticReconnect(retryDelays: [TimeInterval]) -> HubConnectionBuilder {
         withAutomaticReconnect(.delays(retryDelays))
     }
@@ -122,7 +122,7 @@ public final class HubConnectionBuilder {
         with { $0.retryPolicy = retryPolicy }
     }
 
-    /// Reconnects after a loss. Before each attempt, the client waits so many seconds.
+    /// Reconnects after a loss. Before each attempt, the client waits this many seconds.
     public func withAutomaticReconnect(_ retryDelays: [TimeInterval]) -> HubConnectionBuilder {
         withAutomaticReconnect(retryDelays: retryDelays)
     }

@@ -43,7 +43,7 @@ extension Encoder {
 
     /// Encodes an extension of MessagePack.
     ///
-    /// - Throws: `EncodingError` if this is no encoder of MessagePack, or has encoded a value already.
+    /// - Throws: `EncodingError` if this is not an encoder of MessagePack, or has already encoded a value.
     public func encodeMsgpackExt(extType: Int8, extData: Data) throws {
         guard try encodeMessagePackExtension(type: extType, extData) else {
             throw EncodingError.invalidValue(

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import SignalRCore
 
-/// What happened, for any thread, and those who wait for it.
+/// The records, for any thread, and the tasks that wait for them.
 final class SharedRecords: Sendable {
     struct Records: Sendable {
         var requests: [TestHubRequest] = []

@@ -160,7 +160,7 @@ public final class SignalRTestServer: Sendable {
     /// - Parameters:
     ///   - step: Which requests.
     ///   - fault: What the server does instead.
-    ///   - skip: How many requests it answers as it should before. Default: none.
+    ///   - skip: How many requests it answers correctly before. Default: none.
     ///   - count: How many requests fail. Default: 1.
     public func fail(_ step: TestHubStep, _ fault: TestHubFault, after skip: Int = 0, times count: Int = 1) async {
         await change { $0.faults.append((step, fault, skip, count)) }
@@ -169,7 +169,7 @@ public final class SignalRTestServer: Sendable {
     /// Sets what the server does with handshakes.
     public func setHandshake(_ handshake: TestHubHandshake) async { await change { $0.handshake = handshake } }
 
-    /// Redirects each negotiation so many times, with a token that replaces the client's.
+    /// Redirects each negotiation this many times, with a token that replaces the client's.
     public func redirect(times count: Int, token: String? = nil) async {
         await change { brain in
             brain.redirects = count
@@ -224,11 +224,12 @@ public final class SignalRTestServer: Sendable {
     /// Forgets the records, for long runs. Counts begin again.
     package func forgetRecords() { shared.forget() }
 
-    /// Returns when so many connections have had a handshake, counted from the start of the server; or when the task is
-    /// cancelled.
+    /// Returns when this many connections have had a handshake, counted from the start of the server; or when the task
+    /// is cancelled.
     public func waitForConnections(_ count: Int) async { await shared.wait { $0.connected.count >= count } }
 
-    /// Returns when so many connections have ended, counted from the start of the server; or when the task is cancelled.
+    /// Returns when this many connections have ended, counted from the start of the server; or when the task is
+    /// cancelled.
     public func waitForEnds(_ count: Int) async { await shared.wait { $0.ended.count >= count } }
 
     /// Returns when a message of a client meets the condition.

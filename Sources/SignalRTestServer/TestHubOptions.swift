@@ -36,7 +36,7 @@ public enum TestHubStep: Hashable, Sendable, CaseIterable {
     case delete
 }
 
-/// What the server does instead of what it should.
+/// A fault of the server.
 public enum TestHubFault: Hashable, Sendable {
     /// It answers with this HTTP status.
     case status(Int)
@@ -46,7 +46,7 @@ public enum TestHubFault: Hashable, Sendable {
     case silence
 }
 
-/// What the server does with the handshake.
+/// How the server answers the handshake.
 public enum TestHubHandshake: Hashable, Sendable {
     /// It accepts a correct one.
     case normal

@@ -162,7 +162,7 @@ public final class WebSocket: Sendable {
     /// returns at once.
     ///
     /// - Parameters:
-    ///   - code: 1000 to 1003, 1007 to 1014, or an application's own code from 3000 to 4999. Default: 1000.
+    ///   - code: 1000 to 1003, 1007 to 1014, or an app's own code from 3000 to 4999. Default: 1000.
     ///   - reason: A text for the server. It is cut to 123 bytes. Default: none.
     /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. Nothing is sent then.
     @discardableResult

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import RealtimePrimitives
 
-/// What one connection has brought, and who waits for it. Events come on the connection's event loop.
+/// The messages of one connection, and the tasks that wait for them. Events come on the connection's event loop.
 final class WebSocketInbox: Sendable {
     private enum Stage {
         case connecting

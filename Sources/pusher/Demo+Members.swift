@@ -4,7 +4,7 @@ struct Message: Codable, Sendable {
     var text: String
 }
 
-/// What the two users see of each other.
+/// Presence: two users see each other.
 extension Demo {
     /// The room as ada sees it.
     func meet(_ ada: Pusher, _ bob: Pusher) async throws -> PusherPresenceChannel {

@@ -4,7 +4,7 @@ import PusherTestServer
 
 /// A record in words: who did what, on which channel. For `serve --verbose` and the console.
 struct RecordDescription: Hashable, Sendable {
-    /// What the console lets people select by.
+    /// The kinds that people can select in the console.
     enum Kind: String, Codable, CaseIterable, Sendable {
         /// A connection opens, fails or closes.
         case connection
@@ -16,16 +16,16 @@ struct RecordDescription: Hashable, Sendable {
         case channel
         /// A request to the REST API or an authorization endpoint, or a webhook.
         case backend
-        /// Somebody used the console.
+        /// An action in the console.
         case console
     }
 
     var kind: Kind
     /// A connection's socket id, `backend`, `webhook` or `console`.
     var who: String
-    /// What happened, as a verb of which `who` is the subject.
+    /// The verb, with `who` as its subject.
     var verb: String
-    /// What it happened to, for example the name of an event. May be empty.
+    /// The object, for example the name of an event. May be empty.
     var subject = ""
     var channel: String?
     /// The rest, in one line. It has no signatures.
@@ -151,7 +151,7 @@ extension RecordDescription {
 }
 
 extension PusherTestServer.Request {
-    /// What the client says that it is, for example `js 8.4.0`.
+    /// The client's name and version, for example `js 8.4.0`.
     var clientName: String {
         let parameters = self.parameters
         return [parameters["client"], parameters["version"]].compactMap { $0 }.joined(separator: " ")

@@ -105,7 +105,7 @@ struct ServeCommand: AsyncParsableCommand {
         options.dialect = dialect.dialect
         options.activityTimeout = activityTimeout
         options.allowedOrigins = Set(allowOrigin)
-        // It may run for days, and nobody asks for what was long ago.
+        // It may run for days, and nobody needs old records.
         options.maximumRecordCount = 10_000
         // Set before the port is bound: a script that waits for "ready" may stop the server at once.
         let interruption = Interruption()

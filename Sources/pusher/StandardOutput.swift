@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What the commands print.
+/// The output of the commands.
 enum StandardOutput {
     static let isTerminal = isatty(STDOUT_FILENO) == 1
 
@@ -40,6 +40,6 @@ enum Descriptor {
         }
     }
 
-    /// The signal would end the process where it stands, and the server could not say goodbye to its clients.
+    /// The signal would end the process at once, and the server could not close its connections.
     private static let ignoresBrokenPipes: Void = { _ = signal(SIGPIPE, SIG_IGN) }()
 }

@@ -91,7 +91,7 @@ final class ProxyEngine: Sendable {
 
     // MARK: Connections
 
-    /// Connects on the proxy's own event loop, where each client's connection runs too. Nothing is read before the
+    /// Connects on the proxy's own event loop, if each client's connection runs too. Nothing is read before the
     /// channel's `autoRead` is set.
     func connect(to address: SocketAddress, allowsHalfClosure: Bool) -> EventLoopFuture<any Channel> {
         ClientBootstrap(group: eventLoop)

@@ -15,7 +15,7 @@ final class ProxyHeadGate: ChannelDuplexHandler {
     }
 
     private enum State {
-        /// So many bytes were seen, of them so many of the blank line that ends the head.
+        /// The number of bytes seen, and how many of them belong to the blank line that ends the head.
         case head(length: Int, matched: Int)
         case holding(ByteBuffer, hasEnded: Bool)
         case open

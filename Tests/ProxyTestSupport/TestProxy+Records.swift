@@ -25,7 +25,7 @@ extension TestProxy {
     /// answers with 400 or 431, and does not list here. It keeps no user names and no passwords.
     package var requests: [Request] { engine.requests }
 
-    /// The number of tunnels that stand now: of those whose client or target still has a connection.
+    /// The number of open tunnels: those whose client or target still has a connection.
     var openTunnelCount: Int { engine.openTunnelCount }
 
     /// The first request that matches; waits for it if there is none yet.

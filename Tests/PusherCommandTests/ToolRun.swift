@@ -39,7 +39,7 @@ struct ToolRun: Sendable {
 
     static func quoted(_ word: String) -> String { "'" + word.replacingOccurrences(of: "'", with: #"'\''"#) + "'" }
 
-    /// Waits until it has written that to its standard error so many times. It comes back also if the tool has ended.
+    /// Waits until it has written that to its standard error this many times, or has ended.
     func waitForError(containing text: String, count: Int = 1) async {
         var missing = count - seenErrors.elements.count { $0.contains(text) }
         guard missing > 0 else { return }
@@ -56,7 +56,7 @@ struct ToolRun: Sendable {
         var errors: [String] = []
     }
 
-    /// Waits for its end. To be asked once; lines that somebody else has read are not in it.
+    /// Waits for its end. To be called once. Lines that were read before are not in it.
     func result() async -> Result {
         var result = Result()
         for await line in process.lines { result.lines.append(line) }

@@ -41,7 +41,7 @@ struct ConsoleBrowserTests {
                 try await page.wait("document.getElementById('publish-result').innerText === 'Sent to 1 connection.'")
                 try await page.wait(#"document.getElementById('rows').innerText.includes('{"id":7}')"#)
 
-                // The whole message is shown of the line that is chosen.
+                // The selected line shows its whole message.
                 try await page.evaluate("document.getElementById('log').focus()")
                 try await page.press("End", code: 35)
                 try await page.wait("document.getElementById('payload').innerText.includes('\"id\": 7')")

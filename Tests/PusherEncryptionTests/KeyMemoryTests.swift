@@ -14,7 +14,7 @@ import Testing
 struct KeyMemoryTests {
     private let bytes = (0..<32).map { UInt8($0) &* 7 &+ 1 }
 
-    /// What stands at an address; nil where it cannot be read. The system looks, so that nothing traps.
+    /// What stands at an address; nil if it cannot be read. The system looks, so that nothing traps.
     private func read(_ address: UInt, count: Int) throws -> [UInt8]? {
         var ends: [Int32] = [0, 0]
         try #require(pipe(&ends) == 0)

@@ -9,7 +9,7 @@ struct GoldenFrame: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { origin }
 
-    /// `data` is written as it stands in the envelope: `.string` where the server encodes twice, `.json` where once.
+    /// `data` is written as it stands in the envelope: `.string` if the server encodes twice, `.json` if once.
     init(
         _ origin: String,
         _ text: String,

@@ -18,7 +18,7 @@ struct SubscribingProgramTests {
         let server = try await run(channelNames: names) {
             .authRequestBuilder(authRequestBuilder: AuthRequestBuilder(url: $0.authEndpoint))
         }
-        // One that a slow machine leaves waiting for ten seconds is made again.
+        // A subscription that times out on a slow machine is made again.
         #expect(Set(server.authorizationRequests.map(\.bodyText)).count == names.count)
         #expect(server.authorizationRequests.allSatisfy { $0.header("Authorization") == "myToken" })
     }

@@ -7,7 +7,7 @@ import Testing
 
 @Suite("Whatever clients do, the server's picture holds together", .timeLimit(.minutes(5)))
 struct ConsistencyTests {
-    /// What a client believes of a presence channel, by what it was told.
+    /// A client's view of a presence channel, from the messages that it got.
     private struct Roster {
         var members: Set<String>?
 

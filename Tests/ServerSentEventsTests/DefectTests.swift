@@ -171,7 +171,7 @@ struct DefectTests {
                 _ = await Recording(EventStream(server.url, options: .once, connector: connector)).end()
             }
             connector = nil
-            // The event loop lets go of it a little later.
+            // The event loop releases it a little later.
             await waitUntil { weakConnector == nil }
         }
     }

@@ -5,7 +5,7 @@ import Testing
 
 /// The faults of Microsoft's Swift client, 1.0.0-preview.4, by their numbers in the project's list.
 ///
-/// Where time matters, they are tested in virtual time by `SignalRCoreTests`: fault 5 by "waitsBeforeEachAttempt", 9 by
+/// If time matters, they are tested in virtual time by `SignalRCoreTests`: fault 5 by "waitsBeforeEachAttempt", 9 by
 /// "anIdleLongPollStays", 11 by "unknownIDsAreIgnored" and "damagedFramesNeverTrap", the timers of 18 by the random walk.
 /// Fault 15 is tested by the programs in Swift 6 mode.
 @Suite(.timeLimit(.minutes(2))) struct OfficialClientFaultTests {

@@ -268,7 +268,7 @@ import Testing
             try await waitUntil { try await connection.waitingCallCount() == 2 }
             await server.setSilent(false)
             server.dropConnections()
-            // The first two are sent again and acknowledged, and make room for the others.
+            // The first two are sent again and acknowledged, and free places for the others.
             try await third.value
             try await fourth.value
             #expect(await received.next(4) == [1, 2, 3, 4])

@@ -74,7 +74,7 @@ import Testing
         await server.shutdown()
     }
 
-    /// No socket, and no code of a server but what the test says.
+    /// No socket, and only the server code that the test has.
     @Test func anAppIsTestedWithoutAServer() async throws {
         let hub = try await SignalRTestServer.inMemory()
         let sent = hub.calls(of: "SendMessage", as: (String, String).self)

@@ -26,7 +26,7 @@ extension HTTPRequest {
 extension HTTPRequester {
     package func status(_ request: HTTPRequest) async throws -> Int { try await response(to: request).status }
 
-    /// Nil where there was an answer, or an error of another type.
+    /// Nil if there was an answer, or an error of another type.
     package func failure(_ request: HTTPRequest) async -> HTTPRequestError? {
         do {
             _ = try await response(to: request)

@@ -17,7 +17,7 @@ package struct ReceivedRequest: Equatable, Sendable {
 package enum HTTPReply: Sendable {
     case answer(Int, [String: String] = [:], String = "")
     case chunks([String])
-    /// Sends as long as somebody takes it.
+    /// Sends as long as the client reads.
     case endless(status: Int)
     case nothing
     /// Status and headers, and never a body.
@@ -31,7 +31,7 @@ package enum HTTPReply: Sendable {
     }
 }
 
-/// An HTTP server on loopback that answers as it is told.
+/// An HTTP server on loopback that answers as the test says.
 package final class HTTPTestServer: Sendable {
     package typealias Answer = @Sendable (ReceivedRequest) -> HTTPReply
 

@@ -93,7 +93,7 @@ package final class ScriptedPeer {
             self.payload = payload
         }
 
-        /// A frame of a client, unmasked; nil, and nothing is read, where it is not complete. One that should be masked
+        /// A frame of a client, unmasked; nil, and nothing is read, if it is not complete. One that should be masked
         /// and is not has an opcode that there is not.
         package init?(readingFrom bytes: inout ByteBuffer) {
             var rest = bytes
@@ -152,7 +152,7 @@ package final class ScriptedPeer {
         try await write(Array(acceptance(of: await readUpgrade(), extra: extra).utf8) + bytes)
     }
 
-    /// The client's next frame, unmasked; nil where the connection has ended.
+    /// The client's next frame, unmasked; nil if the connection has ended.
     package func readFrame() async -> Frame? {
         while true {
             if let frame = Frame(readingFrom: &unread) { return frame }

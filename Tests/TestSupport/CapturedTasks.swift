@@ -17,7 +17,7 @@ package final class CapturedTasks {
     package var isEmpty: Bool { jobs.isEmpty }
     package var count: Int { jobs.count }
 
-    /// Runs what was ready first, as far as it goes; nothing where there is nothing.
+    /// Runs the task that was ready first until it stops, if there is one.
     package func runNext() { run(0) }
 
     /// Runs one of those that are ready, counted in the order in which they became so.

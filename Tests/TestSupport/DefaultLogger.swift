@@ -1,6 +1,6 @@
 import Logging
 
-/// The logger of clients that are given none, as those of programs that were written for PusherSwift are.
+/// The logger of clients without a logger of their own, as programs for PusherSwift have them.
 package enum DefaultLogger {
     /// Keeps their warnings out of the test runner's output. Loggers that were made before go on writing.
     package static func silence() { isSilent }

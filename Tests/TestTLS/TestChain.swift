@@ -25,7 +25,7 @@ package struct TestChain: Sendable {
         case unknownRoot
         /// The certificate between does not come with it.
         case missingIntermediate
-        /// The certificate that comes with it is of another authority.
+        /// The certificate beside it is from another authority.
         case wrongIntermediate
         case expiredIntermediate
         /// Signed with the key of an ordinary server, whose good certificate comes with it.
@@ -41,7 +41,7 @@ package struct TestChain: Sendable {
     package let kind: Kind
     /// The trusted authority's certificate.
     package let rootPEM: String
-    /// The server's certificate, and those that it sends with it.
+    /// The server's certificate, with the chain that it sends.
     package let chainPEM: String
     package let keyPEM: String
 

@@ -56,7 +56,7 @@ struct PinningTests {
                 return
             }
             #expect(closure.error?.code == .pinMismatch)
-            // What to pin, where the server's key was changed on purpose.
+            // What to pin, if the server's key was changed on purpose.
             #expect(closure.error?.message.contains("sha256/\(certificates.serverPin)") == true)
         }
         #expect(received.withLockedValue { $0 } == [""])

@@ -77,7 +77,7 @@ struct ReconnectingStateMachineTests {
                 ]
         )
         _ = machine.requested(2, .success(Self.request), now: .seconds(7))
-        // The count goes on until a connection has held, and the time since the loss too.
+        // The count and the time since the loss continue until a connection has held.
         #expect(
             machine.closed(2, Self.loss, now: .seconds(8)).last
                 == .askRetryPolicy(2, retryCount: 1, elapsed: .seconds(3), reason: Self.reason)

@@ -141,7 +141,7 @@ struct WebSocketTLSTests {
         }
     }
 
-    /// Why the connection could not be opened; nil where it could.
+    /// Why the connection could not be opened; nil if it could.
     private func failure(
         _ certificates: TestCertificates,
         host: String = "127.0.0.1",

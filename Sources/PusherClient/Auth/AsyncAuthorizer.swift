@@ -1,4 +1,4 @@
-/// Answers authorization requests, and says why where it cannot.
+/// Answers authorization requests, and says why if it cannot.
 public protocol AsyncAuthorizer: Authorizer {
     /// The authorization of one channel. Asked once for each try; its task is cancelled when nobody waits for the
     /// answer any more.
@@ -9,7 +9,7 @@ public protocol AsyncAuthorizer: Authorizer {
 }
 
 extension AsyncAuthorizer {
-    /// Gives what ``authorize(_:)`` gives, and nil where it throws. The client does not call it.
+    /// Gives what ``authorize(_:)`` gives, and nil if it throws. The client does not call it.
     public func fetchAuthValue(
         socketID: String,
         channelName: String,
@@ -31,7 +31,7 @@ public protocol BatchAuthorizer: AsyncAuthorizer {
     /// The authorizations of some channels of one connection.
     ///
     /// - Returns: A result for each channel, keyed by its name. A channel that is missing fails.
-    /// - Throws: Where there is an answer for none of them; see ``AsyncAuthorizer/authorize(_:)``.
+    /// - Throws: If no channel has an answer; see ``AsyncAuthorizer/authorize(_:)``.
     func authorize(_ requests: [AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>]
 }
 

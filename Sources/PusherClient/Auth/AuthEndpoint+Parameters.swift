@@ -34,7 +34,7 @@ extension AuthEndpoint {
         /// Adds a parameter at the end.
         public mutating func append(name: String, value: String) { elements.append(Element(name: name, value: value)) }
 
-        /// These, without those that the others name, and then the others.
+        /// These parameters, without names that the others have too, followed by the others.
         func overridden(by others: Parameters) -> Parameters {
             let names = Set(others.elements.map(\.name))
             return Parameters(elements.filter { !names.contains($0.name) } + others.elements)
@@ -54,7 +54,7 @@ extension AuthEndpoint.Parameters: CustomStringConvertible, CustomDebugStringCon
     public var description: String { "Parameters(\(elements.map(\.name).joined(separator: ", ")))" }
     /// The names.
     public var debugDescription: String { description }
-    /// Nothing: what `dump` shows beside the description.
+    /// An empty mirror, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -5,7 +5,7 @@ import RealtimeHTTP
 /// The request is a form: `socket_id=…&channel_name=…` and the parameters, for a sign-in without `channel_name`. The
 /// answer is a JSON object with status 2xx. Printing an endpoint shows no headers and no parameters.
 public struct AuthEndpoint: Sendable {
-    /// What one request is made for; what the providers are asked with.
+    /// The reason for one request. The providers get it.
     public struct Request: Hashable, Sendable {
         /// The id of the connection.
         public let socketID: String
@@ -22,7 +22,7 @@ public struct AuthEndpoint: Sendable {
 
     /// Gives header fields for a request. Asked before each one, a retry included, and may wait for a fresh token.
     ///
-    /// What it throws ends the authorization, as its cause. To be asked again where another try can help, throw an
+    /// What it throws ends the authorization, as its cause. To be asked again if another try can help, throw an
     /// ``AuthorizationError`` whose ``AuthorizationError/recovery-swift.property`` says so.
     public typealias HeadersProvider = @Sendable (Request) async throws -> [String: String]
     /// Gives parameters for a request. Asked before each one, a retry included; what it throws ends the authorization,
@@ -50,7 +50,7 @@ public struct AuthEndpoint: Sendable {
     /// by channel, `{"private-a":{"status":200,"data":{"auth":"…"}}}`. Your backend has to know this form. It does not
     /// concern the sign-in of users. Default: false.
     public var isBatching: Bool
-    /// The most channels of one request, where ``isBatching`` is true; less than 1 counts as 1. Default: 100.
+    /// The most channels of one request, if ``isBatching`` is true; less than 1 counts as 1. Default: 100.
     public var maximumBatchSize: Int
 
     /// Describes an endpoint.

@@ -24,14 +24,14 @@ public enum AuthMethod: Sendable {
     /// Signatures made here, with the secret of the app: for tests and for servers. Whoever has an app in hand that
     /// holds the secret can read it.
     case inline(secret: String)
-    /// None: only public channels can be subscribed, and those that are given a ``PusherAuth``.
+    /// No authorization: only public channels can be subscribed, and channels that get a ``PusherAuth``.
     case noMethod
 }
 
 extension AuthMethod {
     /// Requests to an endpoint of your backend.
     ///
-    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    /// In a pattern it matches the case ``authorizer(authorizer:)``.
     ///
     /// - Parameters:
     ///   - url: An `http` or `https` URL.
@@ -86,7 +86,7 @@ extension AuthMethod {
     ///
     /// - Parameters:
     ///   - secret: The secret of the app.
-    ///   - encryptionMasterKey: 32 bytes in base64. Where it is anything else, encrypted channels cannot be subscribed.
+    ///   - encryptionMasterKey: 32 bytes in base64. If it is anything else, encrypted channels cannot be subscribed.
     public static func inline(secret: String, encryptionMasterKey: String) -> AuthMethod {
         .authorizer(authorizer: InlineAuthorizer(secret: secret, encryptionMasterKey: encryptionMasterKey))
     }

@@ -1,4 +1,4 @@
-/// What an authorizer is asked for: a signature for a channel on one connection.
+/// A request for the signature of a channel on one connection.
 public struct AuthorizationRequest: Hashable, Sendable {
     /// The id of the connection. The signature holds for no other.
     public let socketID: String

@@ -13,8 +13,8 @@
     /// - Parameters:
     ///   - socketID: The id of the connection. The signature holds for no other.
     ///   - channelName: The channel.
-    ///   - completionHandler: Takes the answer, or nil where there is none. It may be called on any thread; the first
-    ///     call counts, and later ones do nothing. Where none comes, the authorization ends after
+    ///   - completionHandler: Takes the answer, or nil if there is none. It may be called on any thread; the first
+    ///     call counts, and later ones do nothing. If none comes, the authorization ends after
     ///     ``PusherTimeouts/authorization``.
     func fetchAuthValue(
         socketID: String,
@@ -29,11 +29,11 @@
     /// queue where it may block; for several channels at once, on several threads.
     ///
     /// Method, headers, `httpBody` or `httpBodyStream`, and `timeoutInterval` are used. A `timeoutInterval` can only
-    /// shorten ``PusherTimeouts/authorization``, which is for the whole try; 60 seconds,
-    /// what every `URLRequest` starts with, and zero or less count as none. A body without a `Content-Type` gets
+    /// shorten ``PusherTimeouts/authorization``, the limit of the whole try. It is ignored if it is 60 seconds, the
+    /// default of `URLRequest`, or not positive. A body without a `Content-Type` gets
     /// `application/x-www-form-urlencoded`.
     ///
-    /// - Returns: The request, or nil where none can be made: the subscription fails then. The default gives nil.
+    /// - Returns: The request, or nil if none can be made: the subscription fails then. The default gives nil.
     func requestFor(socketID: String, channelName: String) -> URLRequest?
 }
 

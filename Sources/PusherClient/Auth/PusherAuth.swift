@@ -1,10 +1,10 @@
-/// What authorizes a subscription: the members of an authorization endpoint's answer (protocol clause 8).
+/// The authorization of a subscription: the members of an endpoint's answer (protocol clause 8).
 ///
 /// It is tied to the socket id that it was made for. Printing it shows nothing secret.
 public final class PusherAuth: Sendable {
     /// `key:signature`.
     public let auth: String
-    /// Who subscribes to a presence channel, as the JSON text that was signed; it is sent on byte for byte.
+    /// The user on a presence channel, as the JSON text that was signed. It is sent byte for byte.
     public let channelData: String?
     /// The key of an encrypted channel: 32 bytes in base64. It is never sent to the server.
     public let sharedSecret: String?
@@ -18,7 +18,7 @@ public final class PusherAuth: Sendable {
 }
 
 extension PusherAuth: Hashable {
-    /// Authorizations are equal where their members are.
+    /// Authorizations are equal if their members are.
     public static func == (left: PusherAuth, right: PusherAuth) -> Bool {
         left.auth == right.auth && left.channelData == right.channelData && left.sharedSecret == right.sharedSecret
     }
@@ -36,6 +36,6 @@ extension PusherAuth: CustomStringConvertible, CustomReflectable {
         return "PusherAuth(\(members.joined(separator: ", ")))"
     }
 
-    /// Nothing: what `dump` shows.
+    /// An empty mirror, so that `dump` shows nothing.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -2,8 +2,8 @@ import Foundation
 
 /// JSON text of what users hand over without a type.
 enum JSONText {
-    /// Of anything that `JSONSerialization` takes, a string or a number among it, or of an `Encodable` value; keys
-    /// sorted, slashes not escaped.
+    /// The JSON text of anything that `JSONSerialization` takes, including a single string or number, or of an
+    /// `Encodable` value; keys sorted, slashes not escaped.
     static func make(of value: Any) throws -> String {
         // In an array, because a value that is neither array nor object is refused, on some platforms with a trap.
         guard JSONSerialization.isValidJSONObject([value]) else {
@@ -17,7 +17,7 @@ enum JSONText {
         return String(decoding: bytes.dropFirst().dropLast(), as: UTF8.self)
     }
 
-    /// What `JSONSerialization` reads, a string or a number among it; nil where it is no JSON.
+    /// The value that `JSONSerialization` reads, including a single string or number; nil if the text is not JSON.
     static func value(of text: String) -> Any? {
         try? JSONSerialization.jsonObject(with: Data(text.utf8), options: .fragmentsAllowed)
     }

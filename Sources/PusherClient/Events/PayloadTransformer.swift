@@ -1,4 +1,4 @@
-/// Changes payloads between the application and the wire, for both directions of all channels: to compress them, to cut
+/// Changes payloads between the app and the wire, for both directions of all channels: to compress them, to cut
 /// those that are too long for the server into parts, to sign them.
 ///
 /// It stands between the protocol and everything that delivers events: callbacks and sequences get what it makes of the
@@ -7,14 +7,14 @@
 /// <doc:Production> for an example.
 public protocol PayloadTransformer: Sendable {
     /// Makes what reads the events of one channel, from one subscription to its end: each time the channel is
-    /// subscribed, so that what is left of a part that came before a loss is never joined with one after it. Called on
+    /// subscribed, so that parts from before a loss are never joined with later ones. Called on
     /// the client's event loop.
     ///
     /// - Parameter channelName: The channel, or that of the user's own events, which begins with `#server-to-user-`.
     func makeReader(channelName: String) -> any PayloadReader
 
-    /// What is sent for a client event, in order: the payload itself, another one, several, or none at all. Called in
-    /// the task or on the thread that sends, by several at once.
+    /// Returns the payloads to send for a client event, in order: the payload itself, another one, several, or none.
+    /// Called in the task or on the thread that sends, by several at once.
     ///
     /// The data is what a receiver would get as ``PusherEvent/data``: a string as it is, anything else as JSON text;
     /// and what is returned is what the receiver's ``PayloadReader/incoming(_:)`` gets, text of any kind. What is JSON
@@ -40,19 +40,19 @@ extension PayloadTransformer {
 /// Reads the events of a channel, one after the other: see ``PayloadTransformer``. It may keep what it needs between
 /// them, within bounds of its own.
 public protocol PayloadReader {
-    /// What the application gets for an event that came: the payload itself, another one, several, or none where it is
+    /// Returns the payloads that the app gets for an event: the payload itself, another one, several, or none if it is
     /// a part of what is not complete. Called on the client's event loop: it must not block.
     ///
     /// - Throws: What is the cause of an error of code ``PusherClientError/Code/payloadTransformerFailed``, which is
-    ///   reported; the application does not get the event.
+    ///   reported; the app does not get the event.
     mutating func incoming(_ payload: EventPayload) throws -> [EventPayload]
 }
 
-/// What an event says: see ``PayloadTransformer``.
+/// The content of an event: see ``PayloadTransformer``.
 public struct EventPayload: Hashable, Sendable {
     /// The event's name.
     public var eventName: String
-    /// The data: text, mostly JSON; nil where there is none.
+    /// The data: text, mostly JSON; nil if there is none.
     public var data: String?
     /// The channel.
     public let channelName: String

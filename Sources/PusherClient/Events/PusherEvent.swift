@@ -5,10 +5,10 @@ import PusherProtocol
 public final class PusherEvent: Sendable {
     /// The event's name.
     public let eventName: String
-    /// The channel it came on; nil where it belongs to the connection.
+    /// The channel it came on; nil if it belongs to the connection.
     public let channelName: String?
-    /// The data: the string that the publisher sent, mostly JSON. Where a server sent an object or another JSON value
-    /// rather than a string, its JSON text. Nil where there was none.
+    /// The data: the string that the publisher sent, mostly JSON. If a server sent an object or another JSON value
+    /// rather than a string, its JSON text. Nil if there was none.
     public let data: String?
     /// The user who sent it: for client events on presence channels.
     public let userId: String?
@@ -64,7 +64,7 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = false
     }
 
-    /// What it takes, in bytes. Names are shared by many events.
+    /// The memory that it takes, in bytes. Names are shared by many events.
     var size: Int { 256 + (data?.utf8.count ?? 0) + (unknownKeysText?.utf8.count ?? 0) }
 
     /// The same event with what a ``PayloadTransformer`` made of it.
@@ -78,10 +78,10 @@ public final class PusherEvent: Sendable {
         isDataEncodedOnce = original.isDataEncodedOnce && EventPayload.haveSameBytes(payload.data, original.data)
     }
 
-    /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil where the key is missing.
+    /// The value under a key of the message's envelope, as `JSONSerialization` gives it; nil if the key is missing.
     ///
     /// `"data"` gives the string, or what else the server sent there; of an encrypted event, the decrypted text.
-    /// `"user_id"` gives a string, also where the server sent a number. Keys that the protocol does not know are found
+    /// `"user_id"` gives a string, even if the server sent a number. Keys that the protocol does not know are found
     /// too.
     public func property(withKey key: String) -> Any? {
         switch key {
@@ -98,7 +98,7 @@ public final class PusherEvent: Sendable {
     /// The data, decoded from JSON.
     ///
     /// - Throws: ``PusherClientError`` with the code ``PusherClientError/Code/undecodableData``, whose cause is the
-    ///   decoder's error, where there is no data or it is not what the type expects.
+    ///   decoder's error, if there is no data or it is not what the type expects.
     public func decode<Value: Decodable>(
         as type: Value.Type = Value.self,
         decoder: JSONDecoder = JSONDecoder()
@@ -132,7 +132,7 @@ extension PusherEvent: NSCopying {
 }
 
 extension PusherEvent: CustomStringConvertible {
-    /// The names, and the size of the data: a payload is nothing for a log.
+    /// The names, and the size of the data. Payloads do not belong in a log.
     public var description: String {
         let size = data.map { "\($0.utf8.count) bytes" } ?? "no data"
         return "PusherEvent(\(eventName), \(channelName ?? "no channel"), \(size))"
@@ -140,7 +140,7 @@ extension PusherEvent: CustomStringConvertible {
 }
 
 extension PusherEvent: Hashable {
-    /// Events are equal where they are the same object.
+    /// Events are equal if they are the same object.
     public static func == (left: PusherEvent, right: PusherEvent) -> Bool { left === right }
 
     /// Hashes the object's identity.

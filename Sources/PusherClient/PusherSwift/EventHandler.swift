@@ -1,4 +1,4 @@
-/// A callback that is bound to the name of an event. There is nothing to read of it: it can be counted.
+/// A callback that is bound to the name of an event. It has no members: it can only be counted.
 public struct EventHandler: Sendable {
     let id: String
 }

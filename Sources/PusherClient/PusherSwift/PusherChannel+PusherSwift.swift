@@ -1,8 +1,8 @@
-/// What code that was written for PusherSwift may use of a channel, and new code has no need of.
+/// Members for PusherSwift code only. New code does not need them.
 extension PusherChannel {
     /// Makes a channel that is not subscribed, and never will be.
     ///
-    /// What is bound to it is called by ``handleEvent(event:)`` only; its sequences end at once, and its `on…` closures are
+    /// Only ``handleEvent(event:)`` calls what is bound to it. Its sequences end at once, and its `on…` closures are
     /// not kept.
     @available(*, deprecated, message: "Only Pusher.subscribe(_:) makes a channel that events come to.")
     @preconcurrency

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What code that was written for PusherSwift may use of the connection, and new code has no need of.
+/// Members for PusherSwift code only. New code does not need them.
 extension PusherConnection {
     /// ``reconnectAttemptsMax``, for Objective-C.
     @available(*, deprecated, renamed: "reconnectAttemptsMax")

@@ -4,7 +4,7 @@ public import Foundation
 public final class PusherError: Sendable {
     /// The code that the server gave, if it gave one.
     public let code: Int?
-    /// What is wrong.
+    /// The reason.
     public let message: String
     /// The same error with everything that is known of it.
     public let clientError: PusherClientError
@@ -21,7 +21,7 @@ public final class PusherError: Sendable {
 }
 
 extension PusherError: Hashable {
-    /// Errors are equal where all that is known of them is, but for the cause.
+    /// Errors are equal if all that is known of them is, but for the cause.
     public static func == (left: PusherError, right: PusherError) -> Bool { left.clientError == right.clientError }
 
     /// Hashes code and message.

@@ -14,7 +14,7 @@ package struct AuthorizationQuestion: Hashable, Sendable {
     }
 }
 
-/// What an authorizer answered; not checked yet.
+/// An authorizer's answer, not checked yet.
 package struct Authorization: Hashable, Sendable {
     package var auth: String
     /// `channel_data` of a channel, `user_data` of the user.
@@ -37,7 +37,7 @@ package struct Authorization: Hashable, Sendable {
 }
 
 extension Authorization: CustomStringConvertible, CustomReflectable {
-    /// Nothing of its content.
+    /// Leaves the content out.
     package var description: String { "Authorization(…)" }
     package var customMirror: Mirror { Mirror(self, children: []) }
 }

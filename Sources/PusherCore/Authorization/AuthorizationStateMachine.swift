@@ -47,7 +47,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     }
 
     package private(set) var jobs: [AuthorizationID: Job] = [:]
-    /// Those that are queued, in order, from `head` on; some may have been cancelled since.
+    /// The queued questions, in order, from `head` on. Some may have been cancelled.
     private var queue: [AuthorizationID] = []
     private var head = 0
     /// The requests for channels that are under way, and how many answers each still has to bring.
@@ -77,7 +77,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     /// The connection is gone: no answer can be used.
     package mutating func cancelAll() -> [Action] { jobs.keys.sorted().flatMap { end($0) } }
 
-    /// What comes up in this turn of the loop can share a request.
+    /// Questions of this turn of the loop can share a request.
     private func gather(_ configuration: CoreConfiguration) -> [Action] {
         head < queue.count && hasRoom(configuration) ? [.gather] : []
     }
@@ -106,7 +106,8 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
             head += 1
             if jobs[id]?.phase == .queued { taken.append(id) }
         }
-        // What is in front was asked for. It goes when it is more than what is left, so that each is moved once or twice.
+        // The questions before `head` are done. They are removed if they are more than the rest, so that each one moves
+        // at most twice.
         if head > queue.count / 2 {
             queue.removeFirst(head)
             head = 0
@@ -249,7 +250,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 }
 
 extension AuthorizationError {
-    /// The time before which another try is of no use.
+    /// The time before which another try cannot help.
     fileprivate var earliestRetry: Duration {
         if case .retry(let delay) = recovery { delay } else { .zero }
     }

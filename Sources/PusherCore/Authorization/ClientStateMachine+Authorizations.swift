@@ -3,7 +3,7 @@ import PusherProtocol
 
 /// Authorizations: asked for when a connection stands, checked when they come, and used on that connection only.
 extension ClientStateMachine {
-    /// What came up in one turn of the loop can be asked for now.
+    /// The turn of the loop is over: requests can be made for its questions.
     ///
     /// - Parameter batchSize: How many channels one request can be for.
     package mutating func authorizationsGathered(batchSize: Int, now: Instant, into effects: inout [Effect]) {

@@ -34,14 +34,14 @@ package struct ClientEventQueue: Hashable, Sendable {
         var isRejected = false
     }
 
-    /// Those of channels that are not subscribed, oldest first.
+    /// The events of channels that are not subscribed, oldest first.
     private var waiting: [ChannelID: [Item]] = [:]
-    /// Those that the limit holds back, oldest first.
+    /// The events that the limit holds back, oldest first.
     private var ready: [Item] = []
     private var counts: [ChannelID: Int] = [:]
     /// How many there are, of all channels.
     package private(set) var count = 0
-    /// How many of those that wait, from the first on, came back from a socket that had ended.
+    /// How many of the first waiting events came back from a socket that had ended.
     private var returned: [ChannelID: Int] = [:]
     /// When the newest were sent on this connection, and on which channel; as many as the limit looks at.
     private var sent: [Sent] = []
@@ -55,7 +55,7 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
 
-    /// Those of a channel, oldest first.
+    /// The events of a channel, oldest first.
     package func items(of channel: ChannelID) -> [Item] {
         guard counts[channel] != nil else { return [] }
         return ready.filter { $0.channel == channel } + (waiting[channel] ?? [])
@@ -94,10 +94,10 @@ package struct ClientEventQueue: Hashable, Sendable {
     private static let patience = Duration.seconds(10)
     /// The time within which servers answer.
     private static let usualDelay = Duration.seconds(2)
-    /// How many sent events are remembered where there is no limit.
+    /// How many sent events are remembered if there is no limit.
     private static let remembered = 16
 
-    /// The channel that an error about a client event is about, where only one can be meant.
+    /// The channel that an error about a client event is about, if only one can be meant.
     package var onlyRecentChannel: String? {
         guard let name = sent.last?.name, sent.allSatisfy({ $0.name == name }) else { return nil }
         return name
@@ -115,7 +115,7 @@ package struct ClientEventQueue: Hashable, Sendable {
     /// Whether one was sent so short a time ago that the server may still reject it.
     package func hasRecent(now: Instant) -> Bool { sent.last.map { now - $0.time < Self.patience } ?? false }
 
-    /// The socket had ended before this one was written: it goes out on the next one, before those that came after it.
+    /// The socket had ended before this event was written. It is sent on the next one, before later events.
     package mutating func takeBack(_ item: Item) {
         let place = returned[item.channel, default: 0]
         returned[item.channel] = place + 1
@@ -144,8 +144,8 @@ package struct ClientEventQueue: Hashable, Sendable {
         return count
     }
 
-    /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that calls wait
-    /// for are taken out: the calls are not kept waiting over it.
+    /// No channel is subscribed any more, and the limit counts from zero on the next connection. The items that calls
+    /// wait for are taken out: the calls are not kept waiting over it.
     package mutating func connectionLost() -> [Item] {
         sent = []
         return holdBack { _ in true }

@@ -21,7 +21,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Sends client events, all or none, and ends the wait when they are written. Fails where the channel is not
+    /// Sends client events, all or none, and ends the wait when they are written. Fails if the channel is not
     /// subscribed.
     package mutating func send(
         _ messages: [ClientEventQueue.Message],
@@ -133,13 +133,13 @@ extension ClientStateMachine {
         if let wait, !timers.isRunning(.clientEvents) { timers.set(.clientEvents, after: wait, into: &effects) }
     }
 
-    /// Events that somebody waits for are given up; the others go out when their channel is subscribed again.
+    /// Awaited events fail; the others are sent when their channel is subscribed again.
     mutating func loseClientEvents(into effects: inout [Effect]) {
         timers.cancel(.clientEvents, into: &effects)
         failClientEvents(clientEvents.connectionLost(), .connectionLost, into: &effects)
     }
 
-    /// The same for one channel, whose subscription is begun anew.
+    /// The same for one channel, which is subscribed again.
     mutating func loseClientEvents(of id: ChannelID, into effects: inout [Effect]) {
         failClientEvents(clientEvents.subscriptionLost(id), .subscriptionLost, into: &effects)
     }
@@ -176,7 +176,7 @@ extension ClientStateMachine {
         named name: String?,
         into effects: inout [Effect]
     ) {
-        // Others send none, and may be called by a word of the message.
+        // Other servers send none. Then a word of the message may name the channel.
         let name = name ?? clientEventChannel(named: message) ?? clientEvents.onlyRecentChannel
         statistics.clientEvents.rejectedByServer += 1
         let error = message.clientError(.clientEventRejected, channelName: name)

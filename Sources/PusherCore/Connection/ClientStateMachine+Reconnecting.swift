@@ -1,9 +1,9 @@
 import PusherProtocol
 
-/// What an application asks for that knows more than the client: it is in the foreground again, the network has
+/// What an app asks for that knows more than the client: it is in the foreground again, the network has
 /// changed.
 extension ClientStateMachine {
-    /// Finds out now whether there is a connection. Where there should be one, and is none, it is made.
+    /// Checks now whether there is a connection. If there should be one, and is not, the client connects.
     ///
     /// - Parameter timeout: How long the server may take to answer.
     package mutating func checkConnection(timeout: Duration, now: Instant, into effects: inout [Effect]) {
@@ -26,7 +26,7 @@ extension ClientStateMachine {
         perform(connection.reconnectNow(configuration, now: now), now: now, into: &effects)
     }
 
-    /// Connects to another server from now on: at once where a connection is wanted.
+    /// Connects to another server from now on: at once if a connection is wanted.
     package mutating func switchTo(_ request: TransportRequest, now: Instant, into effects: inout [Effect]) {
         if let old = try? configuration.endpoint.get(), old.host != request.host || old.port != request.port {
             keepAlive.forget()

@@ -1,12 +1,12 @@
 package import PusherProtocol
 
-/// What happens when an attempt fails or a connection ends, and when a wait is over (protocol clauses 6.1 and 7.3).
+/// The end of attempts, connections and waits (protocol clauses 6.1 and 7.3).
 extension ConnectionStateMachine {
     /// The end of the current attempt, or of the connection it became.
     struct Loss {
         var error: PusherClientError
         var closeCode: CloseCode?
-        /// What it counts as.
+        /// The reason for statistics.
         var reason: PusherStatistics.LossReason
         /// How long the connection held; nil if it never stood.
         var lifetime: Duration?
@@ -169,7 +169,7 @@ extension ConnectionStateMachine {
         return enter(.asking(id, retry, since: now), announcing: states) + [.askRetryPolicy(id, question)]
     }
 
-    /// The wait is over as soon as it has begun: whoever follows the statuses learns the reason of every attempt.
+    /// The wait ends at once. It is announced so that the statuses have the reason of every attempt.
     private mutating func retryAtOnce(
         _ retry: Retry,
         announcing states: [ConnectionState],
@@ -179,7 +179,7 @@ extension ConnectionStateMachine {
         enter(.waiting(until: now, retry), announcing: states) + self.retry(configuration, now: now)
     }
 
-    /// Whether trying again would be of no use.
+    /// Whether trying again would not help.
     private func isRefusal(_ loss: Loss, _ configuration: CoreConfiguration) -> Bool {
         switch loss.reaction {
         case .stop: true

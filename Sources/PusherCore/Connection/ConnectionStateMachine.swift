@@ -31,13 +31,13 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// The time without a connection, from the first try or from the loss.
     struct Outage: Hashable, Sendable {
         var since: Instant
-        /// True once the delegate was told of the loss: it is told once, however many attempts fail.
+        /// True after the delegate was told of the loss. It is told once, however many attempts fail.
         var isAnnounced = false
         var isUnavailable = false
         var lastFailure: PusherClientError?
     }
 
-    /// What ``ConnectionStatus`` says to the app, in the machine's own time.
+    /// ``ConnectionStatus`` in the machine's own time.
     package enum Status: Hashable, Sendable {
         case initialized
         case connecting
@@ -49,7 +49,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case disconnected(reason: PusherClientError?)
     }
 
-    /// What the client has to do, in this order.
+    /// The client's next steps, in this order.
     package enum Action: Hashable, Sendable {
         case open(AttemptID, TransportRequest)
         /// Start the closing handshake.
@@ -69,7 +69,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     }
 
     package internal(set) var state: State = .initialized
-    /// Attempts since the connection last held, but for the first: what the retry policy goes by.
+    /// The attempts since the connection last held, without the first one. The retry policy gets this number.
     package internal(set) var retryCount = 0
     /// Attempts to reconnect since the client was last connected: what the limit goes by.
     package private(set) var reconnectAttempts = 0
@@ -137,7 +137,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         if case .connected(let session) = state { session.value.socketID } else { nil }
     }
 
-    /// What belongs to the connection that stands. It changes in place; it begins and ends with the state only.
+    /// The state of the current connection. It changes in place, and begins and ends only with `.connected`.
     package internal(set) var session: Session? {
         get {
             guard case .connected(let session) = state else { return nil }
@@ -165,7 +165,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// Whether the app has asked for a connection, and not for its end: also if there is none, and none is tried any more.
+    /// Whether the app wants a connection, even if there is none and no more attempts are made.
     package private(set) var isWanted = false
 
     // MARK: Calls
@@ -270,7 +270,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     /// Starts an attempt.
     ///
-    /// - Parameter states: What the delegate is told first.
+    /// - Parameter states: The states that the delegate gets first.
     mutating func open(
         _ configuration: CoreConfiguration,
         announcing states: [ConnectionState] = [],
@@ -295,7 +295,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return actions
     }
 
-    /// What an attempt connects to: the endpoint, over TLS once the server has said that it takes nothing else.
+    /// The endpoint of an attempt, with TLS after the server has demanded it.
     func target(_ configuration: CoreConfiguration) -> Result<TransportRequest, PusherClientError> {
         configuration.endpoint.map { mustUseTLS ? $0.overTLS : $0 }
     }
@@ -342,7 +342,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     // MARK: Announcing
 
-    /// - Parameter states: What the delegate is told on the way.
+    /// - Parameter states: The states that the delegate gets on the way.
     mutating func enter(_ state: State, announcing states: [ConnectionState] = []) -> [Action] {
         var actions: [Action] = []
         var last = connectionState

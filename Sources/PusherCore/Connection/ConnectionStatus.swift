@@ -1,6 +1,6 @@
-/// What the connection does right now, and why.
+/// The current state of the connection, with the reason.
 public enum ConnectionStatus: Hashable, Sendable {
-    /// Nothing was tried yet.
+    /// The client has not tried to connect yet.
     case initialized
     /// An attempt to connect is under way.
     case connecting
@@ -10,16 +10,16 @@ public enum ConnectionStatus: Hashable, Sendable {
     /// stands in for ``connecting``, not for ``waiting(until:attempt:reason:)``, until the client is connected. The
     /// reason is that of the last failure, if there was one.
     case unavailable(reason: PusherClientError?)
-    /// The next attempt starts at `until`, which is now where there is nothing to wait for: ``remaining(at:)`` is for a
+    /// The next attempt starts at `until`, which is now if there is nothing to wait for: ``remaining(at:)`` is for a
     /// display of it. The reason is why it is needed. `attempt` counts from 1 since the connection last held
     /// for ``PusherTimeouts/backOffReset``.
     case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
-    /// Trying again unchanged would be of no use: the server said so, or the options are wrong. `connect()` tries
+    /// Trying again without a change would not help: the server said so, or the options are wrong. `connect()` tries
     /// again all the same.
     case refused(PusherClientError)
     /// The closing handshake is under way.
     case disconnecting
-    /// Disconnected, and it stays so until `connect()`. There is a reason where it was not `disconnect()`: reconnecting
+    /// Disconnected, and it stays so until `connect()`. There is a reason if it was not `disconnect()`: reconnecting
     /// is switched off, or the retry policy gave up.
     case disconnected(reason: PusherClientError?)
 }
@@ -42,7 +42,7 @@ extension ConnectionStatus {
 }
 
 extension ConnectionStatus {
-    /// Why there is no connection; nil if there is one, where nothing has gone wrong yet, and where the app
+    /// Why there is no connection; nil if there is one, if nothing has gone wrong yet, and if the app
     /// wants it so.
     public var reason: PusherClientError? {
         switch self {
@@ -52,7 +52,7 @@ extension ConnectionStatus {
         }
     }
 
-    /// The time until the next attempt; zero where that is due, and nil if none is waited for.
+    /// The time until the next attempt; zero if that is due, and nil if none is waited for.
     ///
     /// ```swift
     /// if let remaining = pusher.connection.status.remaining() {

@@ -24,8 +24,8 @@ package struct KeepAlive: Hashable, Sendable {
     private static let shortestInterval = Duration.seconds(1)
     /// At the shortest interval, from a minute to a hundred minutes.
     private static let answersNeeded = 60...6_000
-    /// How long after a `pusher:error` a loss counts as its consequence. Longer, and a server that answers each sign-in with an
-    /// error would hide its limit.
+    /// How long after a `pusher:error` a loss counts as its consequence. If this were longer, a server that answers
+    /// each sign-in with an error would hide its limit.
     static let timeOfError = Duration.seconds(1)
 
     package init() {}
@@ -37,7 +37,8 @@ package struct KeepAlive: Hashable, Sendable {
     }
 
     /// The server takes no more messages, and has said so of a ping: that came through. The next ones come less often, but
-    /// more often than the silence that has cost a connection. If that is still too often, the lesson is of no use.
+    /// more often than the silence that has cost a connection. If that is still too often, the learned limit does not
+    /// help.
     mutating func pingRejected(activityTimeout: Duration) {
         guard let interval, let lastSilence else { return }
         // Timers are late, and a ping is on its way for some time.
@@ -74,7 +75,7 @@ package struct KeepAlive: Hashable, Sendable {
         answeredCount = 0
     }
 
-    /// What was learned is wrong, or about another server.
+    /// The learned limit is wrong, or about another server.
     mutating func forget() {
         setInterval(nil)
         lastSilence = nil

@@ -57,8 +57,8 @@ package struct LivenessStateMachine: Hashable, Sendable {
         return awaitPong(wasSuspended: isOverslept(now - lastActivity), now: now)
     }
 
-    /// Whether the server has been silent for longer than it can have been while timers run: the client would have pinged,
-    /// or dropped the connection.
+    /// Whether the server was silent for so long that timers cannot have run: else the client would have pinged or
+    /// closed.
     package func hasOverslept(now: Instant) -> Bool {
         switch state {
         case .listening(let lastActivity): isOverslept(now - lastActivity)

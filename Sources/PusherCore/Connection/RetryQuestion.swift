@@ -1,4 +1,4 @@
-/// What the machine tells the retry policy. The shell adds the random number.
+/// The context of a retry decision. The shell adds the random number.
 package struct RetryQuestion: Hashable, Sendable {
     package var retryCount: Int
     package var elapsed: Duration

@@ -1,9 +1,9 @@
 import PusherProtocol
 
-/// What belongs to one connection, from the handshake to its end.
+/// The state of one connection, from the handshake to its end.
 ///
-/// What outlives a connection resets its own part of it in ``ClientStateMachine/end(_:now:into:)``: ``ClientEventQueue``,
-/// ``SubscriptionPace`` and each ``SubscriptionStateMachine``.
+/// Machines that outlive a connection reset their part of it in ``ClientStateMachine/end(_:now:into:)``:
+/// ``ClientEventQueue``, ``SubscriptionPace`` and each ``SubscriptionStateMachine``.
 package struct Session: Hashable, Sendable {
     package let attempt: AttemptID
     package let socketID: String
@@ -36,7 +36,7 @@ package struct Session: Hashable, Sendable {
         )
     }
 
-    /// A frame of any kind came. Returns what follows, and the silence of the client that the connection has survived.
+    /// A frame of any kind came. Returns the actions, and how long a silence of the client the connection has survived.
     mutating func frameCame(now: Instant) -> (LivenessStateMachine.Action?, survivedSilence: Duration?) {
         (liveness.activity(now: now), silence.prove())
     }
@@ -47,13 +47,13 @@ struct ReportedCode: Hashable, Sendable {
     var code: Int
     var time: Instant
 
-    /// Whether it announced a close: it comes right before one. An older error was about something else.
+    /// Whether it announced a close, as the next message. An older error was about something else.
     func announced(_ close: CloseCode?, now: Instant) -> Bool {
         close?.rawValue == code && now - time < .seconds(5)
     }
 }
 
-/// What `pusher:connection_established` said.
+/// The data of `pusher:connection_established`.
 package struct Handshake: Hashable, Sendable {
     package var socketID: String
     package var activityTimeout: Duration?

@@ -1,4 +1,4 @@
-/// Where to connect, and what to ask for in the upgrade.
+/// The URL to connect to, and the headers of the upgrade.
 package struct TransportRequest: Hashable, Sendable {
     package var host: String
     package var port: Int

@@ -1,13 +1,13 @@
 import Dispatch
 public import RealtimePrimitives
 
-/// Why an authorization of a channel, or of the user, could not be had.
+/// The reason why an authorization of a channel or of the user failed.
 ///
 /// It is the cause of a ``SubscriptionError``, or of what ``Pusher/signedIn()`` throws. An ``AsyncAuthorizer`` of your
 /// own may throw it, to say what the backend answered and whether asking again can help; whatever else it throws
 /// becomes the cause of one of kind ``Kind-swift.struct/authorizerFailed``.
 public struct AuthorizationError: Error, Sendable {
-    /// What went wrong. New kinds may come with new versions: keep a `default` when you switch over them.
+    /// The kind of failure. New kinds may come with new versions: keep a `default` when you switch over them.
     public struct Kind: RawRepresentable, Hashable, Sendable {
         /// The kind's name, as it is printed.
         public let rawValue: String
@@ -17,12 +17,12 @@ public struct AuthorizationError: Error, Sendable {
 
         /// There is no way to authorize: ``AuthMethod/noMethod``.
         public static let noMethod = Self(rawValue: "noMethod")
-        /// No request could be made, for example of a URL that is none.
+        /// No request could be made, for example because the URL is invalid.
         public static let invalidRequest = Self(rawValue: "invalidRequest")
         /// The request brought no answer: the network, TLS, or the time it took.
         public static let requestFailed = Self(rawValue: "requestFailed")
-        /// The endpoint redirected to another scheme, host or port, to what is no http or https URL, or again and again.
-        /// The redirect was not followed. If it was to another origin, the message names both.
+        /// The endpoint redirected to another scheme, host or port, to something that is not an http or https URL, or
+        /// too often. The redirect was not followed. If it was to another origin, the message names both.
         public static let redirectRefused = Self(rawValue: "redirectRefused")
         /// The backend answered with a status other than 2xx.
         public static let refused = Self(rawValue: "refused")
@@ -36,7 +36,7 @@ public struct AuthorizationError: Error, Sendable {
 
     /// Whether to ask again.
     public enum Recovery: Hashable, Sendable {
-        /// It would be of no use.
+        /// It would not help.
         case none
         /// Once more, at once, whatever the limit of tries: with what the providers then give, an expired token may be
         /// a fresh one.
@@ -51,11 +51,11 @@ public struct AuthorizationError: Error, Sendable {
     /// What was wrong, and what to do about it, in one line. It has nothing secret in it, and control characters of a
     /// server's text are shown by their escapes.
     public var message: String
-    /// The HTTP status of the answer, where there was one.
+    /// The HTTP status of the answer, if there was one.
     public var httpStatus: Int?
     /// The URL that answered, or was to answer, without its query: where redirects led, if there were any.
     public var url: String?
-    /// The header fields of the answer, but for those whose name says that they may carry credentials: cookies, tokens,
+    /// The header fields of the answer, except fields whose name says that they may carry credentials: cookies, tokens,
     /// keys, the places of redirects and the like. The first 64, without those whose name has more than 200 bytes, each
     /// value cut to 1,000 bytes.
     public var httpHeaders: [String: String]
@@ -99,7 +99,7 @@ extension AuthorizationError.Kind: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal where everything but the cause is.
+/// Two errors are equal if everything but the cause is.
 extension AuthorizationError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
@@ -131,7 +131,7 @@ private final class ForeignError: Sendable {
         init(_ error: any Error) { self.error = error }
     }
 
-    /// Where the box is, of which this is the owner. A reference could be the last one when this object is freed.
+    /// The address of the box, which this object owns. A reference could be the last one when this object is freed.
     private let address: UInt
 
     init(_ error: any Error) {

@@ -41,7 +41,7 @@ extension ClientStateMachine {
         case signIn
         /// The subscription to this channel, which is pending.
         case subscription(String)
-        /// Nothing that is pending. It may be the late answer to an earlier subscription.
+        /// No pending request. It may be the late answer to an earlier subscription.
         case nothingPending(answered: String?)
         /// One of the requests without an answer, or something else.
         case unnamed
@@ -73,7 +73,7 @@ extension ClientStateMachine {
         // "No current subscription to channel a" may answer an earlier unsubscribe of a channel that is subscribed again.
         guard !message.isMissingSubscription else { return nil }
         if let name { return subscriptions[name]?.isPending == true ? name : nil }
-        // Pusher quotes what was signed for a sign-in, which may have been given up.
+        // Pusher quotes the signed text of a sign-in, which may have timed out.
         guard !message.quotesUserData else { return nil }
         return message.channelNamed { subscriptions[$0]?.isPending == true }
     }
@@ -161,7 +161,7 @@ extension ClientStateMachine {
             case .channel(let name) where signIn.ownChannels[name] != nil:
                 ownChannelRefused(name, into: &effects)
             case .signIn, .channel, .abandoned:
-                // It was given up.
+                // It had timed out.
                 break
             }
         }

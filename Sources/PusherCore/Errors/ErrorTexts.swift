@@ -27,7 +27,7 @@ extension PusherClientError {
             return Self(.connectionClosed, "the connection was lost without a closing handshake")
         }
         let reason = closure.reason.isEmpty ? "" : ": \(closure.reason)"
-        // 1005 is never on the wire: it stands for none.
+        // 1005 is never on the wire. It means that there was no code.
         let what = code == .noStatus ? "without a code" : "with code \(code.rawValue)"
         return Self(.connectionClosed, "the server closed the connection \(what)\(reason)", serverCode: code.rawValue)
     }
@@ -199,7 +199,7 @@ extension AuthorizationError {
     }
 }
 
-/// What is wrong with a message of the server.
+/// The defect of a message from the server.
 enum MessageFault: String {
     case noSocketID = "has no usable socket_id; the connection cannot be used"
     case noMembers = "has no usable list of members"
@@ -210,7 +210,7 @@ enum MessageFault: String {
     case incompleteEvent = "has an event without a name or user_ids"
 }
 
-/// What the server said without a name, since a request that it did not answer in time.
+/// The server's error without a name, since a request that it did not answer in time.
 private func addition(_ words: ServerErrorMessage?) -> String {
     guard let words else { return "" }
     let code = words.code.map { " (\($0))" } ?? ""

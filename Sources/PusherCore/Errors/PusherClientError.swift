@@ -1,8 +1,9 @@
 public import RealtimePrimitives
 
-/// What this package throws where it is no ``SubscriptionError``, and reports where nobody waits for a result.
+/// An error of this package. It is thrown by calls, and reported if nobody waits for a result. Subscriptions that fail
+/// have ``SubscriptionError``.
 public struct PusherClientError: Error, Sendable {
-    /// What kind of error it is. New codes may come with new versions: keep a `default` when you switch over them.
+    /// The kind of error. New codes may come with new versions: keep a `default` when you switch over them.
     public struct Code: RawRepresentable, Hashable, Sendable {
         /// The code's name, as it is printed.
         public let rawValue: String
@@ -11,14 +12,14 @@ public struct PusherClientError: Error, Sendable {
         public init(rawValue: String) { self.rawValue = rawValue }
     }
 
-    /// What kind of error it is.
+    /// The kind of error.
     public var code: Code
     /// What was wrong, with the value at fault, and what to do about it, in one line: control characters of a server's
     /// text are shown by their escapes.
     public var message: String
     /// The WebSocket close code, or the code of a `pusher:error`, that the server gave.
     public var serverCode: Int?
-    /// The channel at fault, where the error belongs to one.
+    /// The channel at fault, if the error belongs to one.
     public var channelName: String?
     /// The error underneath, for example that of the operating system.
     public var cause: (any Error)?
@@ -44,7 +45,7 @@ public struct PusherClientError: Error, Sendable {
 extension PusherClientError.Code {
     /// The app key is empty or has characters that a URL path segment cannot hold.
     public static let invalidKey = Self(rawValue: "invalidKey")
-    /// The host is empty or is no host name or IP address.
+    /// The host is empty, or neither a host name nor an IP address.
     public static let invalidHost = Self(rawValue: "invalidHost")
     /// The port is not within 1 and 65535.
     public static let invalidPort = Self(rawValue: "invalidPort")
@@ -62,7 +63,7 @@ extension PusherClientError.Code {
     /// TLS failed: the certificate was refused, or what came could not be decrypted. ``PusherClientError/tlsFailure``
     /// says why. Such attempts are repeated as all others are, never without TLS.
     public static let tlsFailed = Self(rawValue: "tlsFailed")
-    /// The server's public key is none of ``TLSOptions/pins``; the message says which it is.
+    /// The server's public key is not in ``TLSOptions/pins``. The message has its pin.
     public static let pinMismatch = Self(rawValue: "pinMismatch")
     /// The proxy cannot be used as it is given, or not for that server; the message says why.
     public static let invalidProxy = Self(rawValue: "invalidProxy")
@@ -113,7 +114,7 @@ extension PusherClientError.Code {
     /// ``PusherClientOptions/Limits-swift.struct/members`` allows.
     public static let tooManyMembers = Self(rawValue: "tooManyMembers")
 
-    /// The authorization of a channel, or of the user, could not be had; the cause says why.
+    /// The authorization of a channel, or of the user, failed. The cause says why.
     public static let authorizationFailed = Self(rawValue: "authorizationFailed")
     /// The authorization of a channel cannot be used.
     public static let invalidAuthorization = Self(rawValue: "invalidAuthorization")
@@ -150,7 +151,7 @@ extension PusherClientError.Code {
     public static let eventsDropped = Self(rawValue: "eventsDropped")
 }
 
-/// Two errors are equal where code, message, server code and channel are; the cause is not compared.
+/// Two errors are equal if code, message, server code and channel are; the cause is not compared.
 extension PusherClientError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {
@@ -186,7 +187,7 @@ extension PusherClientError: ExplainedError, CustomStringConvertible {
         return !message.hasSuffix(cause.message)
     }
 
-    /// Those whose causes are of the system or of a library, which has words of its own.
+    /// The codes whose causes come from the system or a library, in its own words.
     private static let codesOfLibraries: Set<Code> = [
         .nameResolutionFailed, .connectionFailed, .connectionClosed, .tlsFailed, .proxyFailed, .upgradeFailed,
         .notConnected, .invalidOption,

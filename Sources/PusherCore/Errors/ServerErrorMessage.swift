@@ -23,7 +23,7 @@ package struct ServerErrorMessage: Hashable, Sendable {
         return text[..<end] + "(hidden)"
     }
 
-    /// The code as that of a close; nil if it is none.
+    /// The code as a close code; nil if it is not one.
     var closeCode: CloseCode? {
         guard let code, (1000...4999).contains(code) else { return nil }
         return CloseCode(rawValue: code)

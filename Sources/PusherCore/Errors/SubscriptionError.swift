@@ -3,7 +3,7 @@ public import RealtimePrimitives
 /// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed()``, stands in the
 /// event `pusher:subscription_error` (``PusherEvent/subscriptionError``), and reaches the delegate.
 public struct SubscriptionError: Error, Sendable {
-    /// What went wrong. New kinds may come with new versions: keep a `default` when you switch over them.
+    /// The kind of failure. New kinds may come with new versions: keep a `default` when you switch over them.
     public struct Kind: RawRepresentable, Hashable, Sendable {
         /// The kind's name, as it is printed.
         public let rawValue: String
@@ -13,7 +13,7 @@ public struct SubscriptionError: Error, Sendable {
 
         /// The channel name breaks the server's rules.
         public static let invalidChannelName = Self(rawValue: "invalidChannelName")
-        /// The authorization could not be had; the cause is an ``AuthorizationError``.
+        /// The authorization failed. The cause is an ``AuthorizationError``.
         public static let authorizationFailed = Self(rawValue: "authorizationFailed")
         /// The authorization cannot be used: it lacks what the kind of channel needs, or has it in a wrong form.
         public static let invalidAuthorization = Self(rawValue: "invalidAuthorization")
@@ -34,9 +34,9 @@ public struct SubscriptionError: Error, Sendable {
     /// What was wrong, and what to do about it, in one line. It has nothing secret in it, and control characters of a
     /// server's text are shown by their escapes.
     public var message: String
-    /// The HTTP status of the authorization endpoint's answer, where there was one.
+    /// The HTTP status of the authorization endpoint's answer, if there was one.
     public var httpStatus: Int?
-    /// The body of that answer, where it was a refusal; cut to 10,000 bytes.
+    /// The body of that answer, if it was a refusal; cut to 10,000 bytes.
     public var body: String?
     /// The code, or status, that the server gave when it refused.
     public var serverCode: Int?
@@ -73,7 +73,7 @@ public struct SubscriptionError: Error, Sendable {
         )
     }
 
-    /// The same error where only ``PusherClientError`` fits.
+    /// The same error if only ``PusherClientError`` fits.
     package var clientError: PusherClientError {
         PusherClientError(
             PusherClientError.Code(rawValue: kind.rawValue),
@@ -90,7 +90,7 @@ extension SubscriptionError.Kind: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two errors are equal where everything but the cause is.
+/// Two errors are equal if everything but the cause is.
 extension SubscriptionError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// The user: sign-in, their own events, and those whom they watch (protocol clause 9).
+/// The user: sign-in, the user's own events, and the watchlist (protocol clause 9).
 extension ClientStateMachine {
     // MARK: Calls
 
@@ -47,7 +47,7 @@ extension ClientStateMachine {
     mutating func beginSignIn(now: Instant, into effects: inout [Effect]) {
         guard isSignInWanted, let socketID else { return }
         let id = beginAuthorization(of: .user, socketID: socketID, now: now, into: &effects)
-        // The outcome of one that fails at once is an input of its own.
+        // A sign-in that fails at once reports its outcome as another input.
         session?.signIn.phase = .authorizing(id)
     }
 
@@ -151,7 +151,7 @@ extension ClientStateMachine {
         endWaitingForSignIn(now: now, into: &effects)
     }
 
-    /// What is under way for the sign-in is not needed any more.
+    /// The sign-in's requests are no longer needed.
     private mutating func endSignInWork(now: Instant, into effects: inout [Effect]) {
         if case .authorizing(let id)? = session?.signIn.phase { cancelAuthorizations([id], now: now, into: &effects) }
         timers.cancel(.signIn, into: &effects)
@@ -159,7 +159,7 @@ extension ClientStateMachine {
 
     // MARK: What the server says to the user
 
-    /// An event that no subscribed channel has: the user's own, or nobody's.
+    /// An event of no subscribed channel: for the user's own channel, or unwanted.
     mutating func receivedForUser(_ envelope: Envelope, into effects: inout [Effect]) {
         statistics.events.received += 1
         guard let user = signIn.user, envelope.channel == user.channelName,
@@ -180,7 +180,7 @@ extension ClientStateMachine {
         var isReported = false
         for event in events {
             guard let name = event["name"]?.string, let ids = event["user_ids"]?.array?.compactMap(\.identifier) else {
-                // Once: a message has room for millions of them.
+                // Once, because a message can name millions of them.
                 if !isReported { reportMalformed(.unusable(envelope, .incompleteEvent), into: &effects) }
                 isReported = true
                 continue
@@ -242,7 +242,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         if message.isExistingSubscription {
-            // What was asked for is so already.
+            // The user is signed in already.
             guard signIn.ownChannels[own] == .subscribed else { return ownChannelSucceeded(own, into: &effects) }
         } else {
             ownChannelRefused(own, into: &effects)

@@ -45,14 +45,14 @@ package struct SignInStateMachine: Hashable, Sendable {
     /// Those that were asked for, and not refused: they stay so when the user signs out. One at the most is awaited, the
     /// last.
     package internal(set) var ownChannels: [String: OwnChannel] = [:]
-    /// Who was last asked to be signed in; `nil` if nobody was since ``signedOut()``.
+    /// The user of the last sign-in; `nil` if there was none since ``signedOut()``.
     var askedFor: String?
     /// True if the server may still answer a sign-in of before ``signedOut()``.
     private var isAnswerGivenUp = false
     /// The users of the watchlist who are online, as far as the server has said.
     package private(set) var online: Set<String> = []
     private var onlineSize = 0
-    /// True once there was no room for somebody.
+    /// True after a user did not fit into the list.
     private var leavesOut = false
 
     package init() {}
@@ -93,7 +93,7 @@ package struct SignInStateMachine: Hashable, Sendable {
         isAnswerGivenUp = old.isAnswerGivenUp || old.askedFor != nil && old.user == nil
     }
 
-    /// The server tells of users who came or went. Returns `true` if there was no room for somebody, for the first time.
+    /// The server reports users who came online or went offline. Returns `true` if one did not fit, for the first time.
     package mutating func watched(_ name: String, _ ids: [String], _ limit: PresenceRoster.Limit) -> Bool {
         let hasLeftOut = leavesOut
         switch name {

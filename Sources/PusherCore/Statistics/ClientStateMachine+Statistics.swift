@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// What happened, as numbers. Nothing depends on them.
+/// The counts. No decision depends on them.
 extension ClientStateMachine {
     /// All that the machine has counted; what only the shell knows is missing.
     package func statistics(now: Instant) -> PusherStatistics {
@@ -20,7 +20,7 @@ extension ClientStateMachine {
         statistics.events.delivered += 1
     }
 
-    /// The app wanted to send a client event that cannot be one.
+    /// The app wanted to send an invalid client event.
     package mutating func refusedClientEvent() { statistics.clientEvents.refused += 1 }
 
     /// A message of the app's own did not come to the server.
@@ -36,7 +36,7 @@ extension ClientStateMachine {
     /// A message of the protocol has no effect.
     mutating func countIgnored() { statistics.messages.ignored += 1 }
 
-    /// Nobody wants the channel any more for which so many events were held.
+    /// The app no longer wants the channel for which this many events were held.
     mutating func dropHeld(_ count: Int) {
         guard count > 0 else { return }
         statistics.events.held -= count
@@ -45,7 +45,7 @@ extension ClientStateMachine {
 
     // MARK: Single times
 
-    /// From now on each time that something took is kept until ``takeSamples()``.
+    /// From now on each duration is kept until ``takeSamples()``.
     package mutating func keepSamples() {
         connection.statistics.recovery.keepSamples()
         statistics.authorizations.latency.keepSamples()

@@ -15,7 +15,7 @@ extension ConnectionStateMachine {
         lostAt = nil
     }
 
-    /// What stands, or is being tried, ends because the app wants it so.
+    /// The connection or attempt ends because the app wants it so.
     mutating func countEnd(now: Instant) {
         switch state {
         case .connecting: statistics.abandonedAttempts += 1
@@ -26,7 +26,7 @@ extension ConnectionStateMachine {
         }
     }
 
-    /// What stands, or is being tried, fails.
+    /// The connection or attempt fails.
     mutating func countLoss(_ reason: PusherStatistics.LossReason, now: Instant) {
         switch state {
         case .connecting: statistics.failedAttempts[reason, default: 0] += 1

@@ -29,7 +29,7 @@ extension PusherStatistics {
         public static let nameResolution = Self(rawValue: "nameResolution")
         /// The proxy was not reached, or made no connection.
         public static let proxy = Self(rawValue: "proxy")
-        /// TLS failed: in the handshake, because the server's key is none of the pins, or later, where what came could
+        /// TLS failed: in the handshake, because the server's key is not one of the pins, or later, if what came could
         /// not be decrypted.
         public static let tls = Self(rawValue: "tls")
         /// The server did not answer the WebSocket upgrade as it must.

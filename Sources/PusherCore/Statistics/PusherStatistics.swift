@@ -1,13 +1,13 @@
-/// What a client has counted since it was made: see ``Pusher/statistics``.
+/// The counts of a client since it was made: see ``Pusher/statistics``.
 ///
 /// A value: taken once, it does not change. Counts only grow, but for those that are said to be what is now. What went
 /// into a count is found again in others, so that nothing gets lost between them; each type says how.
 public struct PusherStatistics: Hashable, Sendable {
-    /// Attempts to connect, and the connections that came of them.
+    /// Attempts to connect, and the connections that they led to.
     public var connections = Connections()
     /// Signs of life that were asked for.
     public var pings = Pings()
-    /// What went over the wire, whatever it was.
+    /// All messages on the wire.
     public var messages = Messages()
     /// Events for the app.
     public var events = Events()
@@ -25,10 +25,10 @@ public struct PusherStatistics: Hashable, Sendable {
 }
 
 extension PusherStatistics {
-    /// Attempts to connect, and the connections that came of them.
+    /// Attempts to connect, and the connections that they led to.
     ///
     /// Each of the ``attempts`` is one of the ``established``, the ``failedAttempts`` or the ``abandonedAttempts``, or
-    /// still under way. Each connection that was established is one of the ``lost`` or the ``closed``, or stands.
+    /// still under way. Each connection that was established is one of the ``lost`` or the ``closed``, or is open.
     public struct Connections: Hashable, Sendable {
         /// Sockets that were opened, or tried to be.
         public var attempts = 0
@@ -42,7 +42,7 @@ extension PusherStatistics {
         public var lost: [LossReason: Int] = [:]
         /// Connections that ``Pusher/disconnect()``, or the release of the client, ended.
         public var closed = 0
-        /// How often the client stopped for good because trying again would have been of no use:
+        /// How often the client stopped for good because trying again would not have helped:
         /// ``ConnectionStatus/refused(_:)``.
         public var refused = 0
         /// How often the client stopped for good because it may not try again, or no more:
@@ -64,8 +64,8 @@ extension PusherStatistics {
         public var sent = 0
         /// Pongs that came for them.
         public var answered = 0
-        /// The times from a ping to its pong. Where one was sent while another was unanswered there is none: a pong does
-        /// not say which it answers.
+        /// The times from a ping to its pong. A ping that is sent while another one is unanswered is left out: a pong
+        /// does not say which it answers.
         public var roundTrip = Timing()
         /// How long the client may send nothing before it pings, because the server, or something on the way to it, cut
         /// connections on which the client had been silent. Nil if the client has seen no such limit, or tries to do
@@ -79,7 +79,7 @@ extension PusherStatistics {
         public init() {}
     }
 
-    /// What went over the wire, whatever it was: events, and the messages of the protocol.
+    /// All messages on the wire: events, and messages of the protocol.
     public struct Messages: Hashable, Sendable {
         /// Messages that came.
         public var received = 0
@@ -92,7 +92,7 @@ extension PusherStatistics {
         /// Messages of the app's own, by ``PusherConnection/sendEvent(event:data:channel:)``, that could not be
         /// sent. Each is reported by ``Pusher/errors``.
         public var unsent = 0
-        /// Messages that were none of the protocol, or lacked what they must have. Each is reported by
+        /// Messages that do not belong to the protocol, or lack a required member. Each is reported by
         /// ``Pusher/errors``.
         public var malformed = 0
         /// Messages of the protocol that had no effect: unknown ones, those about a channel, a member or a user that the
@@ -128,15 +128,15 @@ extension PusherStatistics {
     public struct Authorizations: Hashable, Sendable {
         /// Authorizations that were wanted.
         public var begun = 0
-        /// How often an authorizer was asked for them. More than ``begun`` where it was asked again.
+        /// How often an authorizer was asked for them. More than ``begun`` if it was asked again.
         public var tries = 0
-        /// Those that the authorizer gave. What it gave may still turn out to be of no use.
+        /// Authorizations that the authorizer gave. The server can still refuse them.
         public var succeeded = 0
-        /// Those that were not to be had.
+        /// Authorizations that failed.
         public var failed = 0
-        /// Those that nobody wanted any more: the connection was lost, the channel unsubscribed.
+        /// Authorizations that are no longer needed: the connection was lost, or the channel unsubscribed.
         public var cancelled = 0
-        /// The times until those that succeeded were there, waits and further tries included.
+        /// The times until authorizations succeeded, including waits and further tries.
         public var latency = Timing()
 
         /// Makes statistics without any authorization.
@@ -157,7 +157,7 @@ extension PusherStatistics {
     /// Events that the app sent.
     ///
     /// Each of those that were ``accepted`` is one of the ``sent`` or the ``dropped``, is ``waiting``, or on its way to
-    /// the socket. Where a ``PayloadTransformer`` makes several of one, each of them counts.
+    /// the socket. If a ``PayloadTransformer`` makes several of one, each of them counts.
     public struct ClientEvents: Hashable, Sendable {
         /// Events that were taken, to go out at once or later.
         public var accepted = 0
@@ -192,20 +192,20 @@ extension PusherStatistics {
         /// ``PayloadTransformer``, if there is one.
         public var delivered = 0
         /// Delivered events for which there was neither a handler nor a sequence when they came. Nothing is wrong
-        /// where that is what is wanted; else a name may be.
+        /// if that is what is wanted; else a name may be.
         public var unhandled = 0
         /// Events of encrypted channels that could not be read. Each is reported.
         public var undecryptable = 0
         /// The events of encrypted channels that wait for a key now.
         public var held = 0
-        /// What was dropped, by the reason. Of sequences and callbacks it is not events alone.
+        /// Dropped events by reason. Those of sequences and callbacks include other elements.
         public var dropped: [DropReason: Int] = [:]
 
         /// Makes statistics without any event.
         public init() {}
     }
 
-    /// Why an event did not come to where it could have. New reasons may come with new versions: keep a `default` when
+    /// Why an event did not reach its listeners. New reasons may come with new versions: keep a `default` when
     /// you switch over them.
     public struct DropReason: RawRepresentable, Hashable, Sendable {
         /// The reason's name, as it is printed.
@@ -245,14 +245,14 @@ extension PusherStatistics {
         public private(set) var count = 0
         /// All times together.
         public private(set) var total = Duration.zero
-        /// The longest time; zero where there was none.
+        /// The longest time; zero if there was none.
         public private(set) var longest = Duration.zero
         /// The time of the last one; nil if there was none.
         public private(set) var last: Duration?
-        /// The times that were not taken yet, for those who want each; nil if nobody does.
+        /// The times that were not taken yet; nil if nobody takes them.
         private var samples: [Duration]?
 
-        /// Makes a timing of nothing.
+        /// Makes a timing without any measurement.
         public init() {}
 
         /// The mean of the times; nil if there was none.
@@ -261,17 +261,17 @@ extension PusherStatistics {
 }
 
 extension PusherStatistics.Timing {
-    /// It happened once more.
+    /// Adds one time.
     mutating func add(_ time: Duration) {
         count += 1
         total += time
         longest = max(longest, time)
         last = time
-        // Somebody takes them after each read; were they ever left, they must not pile up.
+        // They are taken after each read. If they are not, they must not pile up.
         if let samples, samples.count < 10_000 { self.samples?.append(time) }
     }
 
-    /// From now on each time is kept until it is taken. What came before is not to be had.
+    /// From now on each time is kept until it is taken. Earlier ones are not available.
     mutating func keepSamples() { samples = samples ?? [] }
 
     /// The times since the last call.
@@ -281,7 +281,7 @@ extension PusherStatistics.Timing {
         return taken
     }
 
-    /// The same for somebody who wants no single times.
+    /// The same without the single times.
     var summary: Self {
         var summary = self
         summary.samples = nil

@@ -44,7 +44,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// The key of an encrypted channel was asked for anew. The subscription itself goes on as it is.
+    /// The key of an encrypted channel was fetched again. The subscription itself does not change.
     mutating func keyRefreshed(
         _ name: String,
         _ result: Result<Authorization, AuthorizationError>,

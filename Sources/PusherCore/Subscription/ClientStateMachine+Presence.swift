@@ -10,7 +10,7 @@ extension ClientStateMachine {
         guard let all = PresenceRoster.members(envelope.data) else {
             reportMalformed(.unusable(envelope, .noMembers, on: name), into: &effects)
             guard isNews else { return }
-            // Nobody is told to have left who may be there; the next list says what has changed since the last.
+            // No member is reported as removed who may still be there. The next list shows what has changed.
             subscriptions.update(name) { $0.roster?.keep() }
             let members = subscriptions[name]?.roster?.members ?? []
             return effects.append(.membersReplaced(subscription.id, members, PresenceRoster.Difference()))

@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// What the server answers to subscriptions.
+/// The server's answers to subscriptions.
 extension ClientStateMachine {
     mutating func subscriptionSucceeded(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         guard let name = envelope.channel else { return countIgnored() }
@@ -9,7 +9,7 @@ extension ClientStateMachine {
             return ownChannelSucceeded(name, into: &effects)
         }
         if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
-            // It was given up while the server made up its mind.
+            // It timed out before the server answered.
             subscriptions[name] = nil
             send(.unsubscribe(channel: name), into: &effects)
         }

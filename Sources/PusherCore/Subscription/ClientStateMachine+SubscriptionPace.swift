@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// The server's limit on the number of messages, where that includes subscriptions (Reverb).
+/// The server's limit on the number of messages, if that includes subscriptions (Reverb).
 extension ClientStateMachine {
     /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
     /// answered may be among them.
@@ -60,7 +60,7 @@ extension ClientStateMachine {
         if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }
     }
 
-    /// Subscriptions that the server has not answered by now were not taken.
+    /// The server has dropped subscriptions that it has not answered by now.
     private mutating func repeatSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard let hit = pace.hit else { return }
         let names = subscriptionsHit(session?.requests)
@@ -76,7 +76,7 @@ extension ClientStateMachine {
         if !pace.endHit(refusedCount: names.count, now: now) { failQueued(hit.message, now: now, into: &effects) }
     }
 
-    /// Those that were sent before the last error about the limit, and are not answered.
+    /// The unanswered subscriptions that were sent before the last error about the limit.
     private func subscriptionsHit(_ requests: UnansweredRequests?) -> [String] {
         guard let hit = pace.hit, let requests else { return [] }
         return subscriptions.values.filter(\.isPending).map(\.name).filter { name in
@@ -107,7 +107,7 @@ extension ClientStateMachine {
         timers.set(.subscriptionPace, after: max(pace.wakeUp(now: now) - now, .zero), into: &effects)
     }
 
-    /// What was learned of the server's limit stays.
+    /// The learned limit stays.
     mutating func losePace(_ requests: UnansweredRequests, now: Instant, into effects: inout [Effect]) {
         timers.cancel(.subscriptionPace, into: &effects)
         // A server that drops connections over its limit counts all messages.

@@ -4,7 +4,7 @@ import PusherProtocol
 extension ClientStateMachine {
     // MARK: Calls
 
-    /// What a call to subscribe found or made.
+    /// The result of a call to subscribe.
     package struct SubscribeResult: Hashable, Sendable {
         package var id: ChannelID
         /// False if the app has this channel already.

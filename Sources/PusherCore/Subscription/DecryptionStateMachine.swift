@@ -1,7 +1,7 @@
 package import PusherEncryption
 package import PusherProtocol
 
-/// Reads the events of one encrypted channel. An event that the key does not fit asks for the key once more; those
+/// Reads the events of one encrypted channel. An event that the key does not fit fetches the key again; those
 /// after it wait, so that their order stays, and nothing else waits.
 package struct DecryptionStateMachine: Hashable, Sendable {
     package enum Phase: Hashable, Sendable {
@@ -14,15 +14,15 @@ package struct DecryptionStateMachine: Hashable, Sendable {
 
     private enum Key: Hashable, Sendable {
         case usable(SecretKey)
-        /// Fits nothing: the first event asks for the key anew.
+        /// Fits nothing: the first event makes the client fetch the key again.
         case unusable
     }
 
     package enum Step: Hashable, Sendable {
         case deliver(Envelope)
-        /// The event is given up.
+        /// The event is dropped.
         case fail(Envelope, Reason)
-        /// Ask for the key once more.
+        /// Fetch the key again.
         case refreshKey
     }
 
@@ -46,7 +46,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     package static let refreshPeriod = Duration.seconds(60)
 
     package private(set) var phase = Phase.awaitingKey
-    /// What the last authorization brought; nil while there was none.
+    /// The key of the last authorization; nil before the first one.
     private var key: Key?
     /// Oldest first.
     package private(set) var held: [Envelope] = []
@@ -90,13 +90,13 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return readHeld(now: now)
     }
 
-    /// What came with the subscription is no key.
+    /// The secret that came with the subscription is not a key.
     package mutating func receivedUnusableKey(now: Instant) -> [Step] {
         key = .unusable
         return readHeld(now: now)
     }
 
-    /// The key that was asked for could not be had. The event that it was asked for is given up; those after it are
+    /// The key could not be fetched. The event that needed it is dropped; those after it are
     /// read with the key that is known.
     package mutating func refreshFailed(_ error: SubscriptionError, now: Instant) -> [Step] {
         var steps: [Step] = []
@@ -105,7 +105,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         return steps + readHeld(now: now)
     }
 
-    /// What is held, and what comes, waits for the key of the next subscription.
+    /// Held events and new ones wait for the key of the next subscription.
     package mutating func awaitNextKey() { phase = .awaitingKey }
 
     /// The channel object goes out of use: nobody waits for what is held, nor for the key that was asked for.
@@ -115,7 +115,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         phase = key == nil ? .awaitingKey : .open
     }
 
-    /// The subscription was confirmed. After it had been given up, this is what makes its key count again.
+    /// The subscription was confirmed. Its key counts again, even if the subscription had timed out.
     package mutating func subscribed(now: Instant) -> [Step] {
         guard phase == .awaitingKey, key != nil else { return [] }
         // No key has come since it was asked for, if it was.

@@ -36,29 +36,30 @@ package struct PresenceMember: Hashable, Sendable {
 
 /// The members of a presence channel: no id stands twice, and the list is that of the server's last word.
 package struct PresenceRoster: Hashable, Sendable {
-    /// What replacing the list changed.
+    /// The difference between the old list and the new one.
     package struct Difference: Hashable, Sendable {
         package var added: [PresenceMember] = []
         package var removed: [PresenceMember] = []
     }
 
-    /// What a list may grow to. Its size is that of one message, for it has to fit into one at each subscription.
+    /// The limits of a list. Its size is that of one message, because each subscription sends it in one.
     package struct Limit: Hashable, Sendable {
         package var count = 100_000
-        /// Of all ids, and of what is known of the members, in bytes.
+        /// The bytes of all ids and of all data about members.
         package var size = 16 * 1_024 * 1_024
 
         package init() {}
     }
 
-    /// What became of somebody who came.
+    /// The result of adding a member.
     package enum Arrival: Hashable, Sendable {
         case new
         /// Was there before; what is known of them is the newest.
         case known
-        /// The list has no room for them. It is the first time since the list was that of a subscription, or not.
+        /// The list is full. It is the first time since the last subscription, or not.
         case leftOut(isFirst: Bool)
-        /// Was there before; what is new of them has no room, and they stay as they were. The first time, likewise.
+        /// The member was there before. The new data does not fit, so the member does not change. The first time,
+        /// likewise.
         case outgrown(isFirst: Bool)
     }
 
@@ -67,7 +68,7 @@ package struct PresenceRoster: Hashable, Sendable {
     private var places: [String: Place] = [:]
     private var lastOrder = 0
     private var size = 0
-    /// True if the list had no room for something, when it was last replaced or since.
+    /// True if something did not fit into the list, when it was last replaced or since.
     private var leavesOut = false
     /// True between a success and the loss that follows it.
     private var isCurrent = false
@@ -87,14 +88,14 @@ package struct PresenceRoster: Hashable, Sendable {
 
     package func member(_ id: String) -> PresenceMember? { isCurrent ? places[id]?.member : nil }
 
-    /// Those for whom a list has room, in their order. This client's own member has its place before all others.
+    /// The members that fit into the list, in order. The own member takes precedence over all others.
     package func fitting(_ members: [PresenceMember], _ limit: Limit) -> [PresenceMember] {
         var room = limit
         if let own = members.first(where: { $0.id == myID }) { _ = room.take(own) }
         return members.filter { $0.id == myID || room.take($0) }
     }
 
-    /// A subscription has succeeded. What has changed since the last one; nothing where it is the first.
+    /// A subscription has succeeded. What has changed since the last one; nothing if it is the first.
     ///
     /// - Parameters:
     ///   - members: Those who fit: see ``fitting(_:_:)``.
@@ -115,13 +116,13 @@ package struct PresenceRoster: Hashable, Sendable {
         )
     }
 
-    /// A subscription has succeeded, and does not say who is there: those who were there at its last word.
+    /// A subscription has succeeded without a list of members. The last known list holds.
     package mutating func keep() {
         isCurrent = true
         hasBeenFilled = true
     }
 
-    /// Somebody has come. This client's own member is never left out.
+    /// A member has joined. The own member is never left out.
     package mutating func add(_ member: PresenceMember, _ limit: Limit) -> Arrival {
         let known = places[member.id]?.member
         let newSize = size - (known?.size ?? 0) + member.size
@@ -159,7 +160,7 @@ package struct PresenceRoster: Hashable, Sendable {
 }
 
 extension PresenceRoster.Limit {
-    /// False if there is no room for the member.
+    /// False if the list is full.
     fileprivate mutating func take(_ member: PresenceMember) -> Bool {
         guard count > 0, member.size <= size else { return false }
         count -= 1
@@ -174,7 +175,7 @@ extension PresenceMember {
 
 extension PresenceRoster {
     /// The members in the payload of a success (protocol clause 3): `hash` by id or, as PHP writes it, as a list; in
-    /// the order of `ids` where that is given. Nil where there is nothing of the kind.
+    /// the order of `ids` if that is given. Nil if there are none.
     package static func members(_ data: Envelope.Payload) -> [PresenceMember]? {
         guard let presence = data.value?["presence"], presence.object != nil else { return nil }
         var members: [PresenceMember] = []

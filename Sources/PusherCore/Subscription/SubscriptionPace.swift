@@ -30,9 +30,9 @@ struct SubscriptionPace: Hashable, Sendable {
     private static let waits: [Duration] = [1, 3, 7, 15, 31, 61, 91].map { .seconds($0) }
     /// After this time without a further error the server has dealt with all that it was sent before.
     private static let quiet = Duration.seconds(1)
-    /// Where the errors do not come to an end, they may be about other messages.
+    /// If the errors do not stop, they may be about other messages.
     private static let longestHit = Duration.seconds(5)
-    /// What was learned is forgotten when a limit was not met for so long.
+    /// The learned limit is forgotten if the client did not meet it for this long.
     private static let memory = Duration.seconds(600)
 
     // Learned, and kept for the next connections to the endpoint.
@@ -73,7 +73,7 @@ struct SubscriptionPace: Hashable, Sendable {
 
     private var growth: Int { mayGrow ? 1 : 0 }
 
-    /// One subscription was sent, for which there was room.
+    /// One subscription was sent within the limit.
     mutating func sent(now: Instant) {
         if lastTaken == nil { lastTaken = now }
         let limit = quota.map { isProbing ? 1 : $0 }
@@ -155,14 +155,14 @@ struct SubscriptionPace: Hashable, Sendable {
 
     /// The connection is gone. If the server had just said that it takes no more, that counts as the reason.
     ///
-    /// - Parameter refusedCount: How many subscriptions the server had not answered that the limit may have been about.
-    /// - Returns: False if it has taken none on so many connections that this is told.
+    /// - Parameter refusedCount: The number of unanswered subscriptions that the limit may concern.
+    /// - Returns: False if it has accepted none on this many connections that this is reported.
     mutating func connectionLost(refusedCount: Int, now: Instant) -> Bool {
         defer { (window, lastTaken, hit) = (nil, nil, nil) }
         guard hit != nil, !isHitOver(now: now) else { return true }
         mayGrow = false
         let half = quota.map { max($0 / 2, 1) }
-        // Where not even the first is taken, the next connection is no better, but for the time that has passed.
+        // If the server does not even accept the first one, a new connection does not help. Only time does.
         if window?.answered == 0 { window?.hasWaited = true }
         let goesOn = endHit(refusedCount: refusedCount, now: now)
         if let half { quota = half }

@@ -24,14 +24,14 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case invalid(SubscriptionError)
     }
 
-    /// What is sent, and may have to be sent again.
+    /// The message that was sent, and may have to be sent again.
     package struct Request: Hashable, Sendable {
         package var authorization: Authorization?
-        /// The server had a subscription already, and it was ended to begin anew.
+        /// The server had a subscription already, and the client unsubscribed, to subscribe again.
         package var hasStartedOver = false
     }
 
-    /// What became of an earlier request on this connection that was not confirmed.
+    /// The state of an earlier request on this connection that was not confirmed.
     package enum EarlierRequest: Hashable, Sendable {
         /// The server did not answer in time: it may have the subscription, or come to it yet.
         case unanswered
@@ -60,7 +60,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var ownAuthorization: OwnAuthorization?
     /// True if an own authorization was used: there may be no other way to have one.
     package var hasUsedOwnAuthorization = false
-    /// `nil` if the channel is no presence channel.
+    /// `nil` if the channel is not a presence channel.
     package var roster: PresenceRoster?
     /// `nil` if the channel is not encrypted.
     package var decryption: DecryptionStateMachine?
@@ -162,11 +162,11 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// What has to be sent because of an unsubscription.
+    /// The message that an unsubscription needs.
     package enum Farewell: Hashable, Sendable {
         case nothing
         case unsubscribe
-        /// Nothing until the server has answered.
+        /// No message until the server has answered.
         case later
     }
 
@@ -184,7 +184,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// What follows from the server's answer.
+    /// The consequence of the server's answer.
     package struct Confirmation: Hashable, Sendable {
         /// How long the channel was away; nil if it had not been subscribed before.
         package var away: Duration?
@@ -192,9 +192,9 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         package var needlessAuthorization: AuthorizationID?
     }
 
-    /// The server has confirmed. Returns `nil` if this is no news, or no answer to anything. A confirmation also counts if it
-    /// comes after the timeout, or after a refusal that was another channel's, even while the client is about to subscribe
-    /// again: some servers do not answer a second request.
+    /// The server has confirmed. Returns `nil` if this is known already, or answers nothing. A confirmation also counts
+    /// if it comes after the timeout, or after a refusal that was another channel's, even while the client is about to
+    /// subscribe again: some servers do not answer a second request.
     package mutating func succeeded(now: Instant) -> Confirmation? {
         var confirmation = Confirmation(away: lostAt.map { now - $0 })
         switch phase {

@@ -1,9 +1,9 @@
 /// The channels by name, and for each what an ordinary event needs to know of it: nothing is copied to find out.
 package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
-        /// Who gets the events of the channel as they come; nil if nobody wants it, or they have to be decrypted.
+        /// The channel that gets events as they arrive; nil if the app does not want it, or they have to be decrypted.
         var recipient: ChannelID?
-        /// It is large, and a dictionary keeps room for about twice as many values as it has.
+        /// It is large, and a dictionary reserves memory for about twice as many values as it has.
         var subscription: Box<SubscriptionStateMachine>
 
         init(_ subscription: SubscriptionStateMachine) {
@@ -29,12 +29,12 @@ package struct SubscriptionTable: Hashable, Sendable {
     private var entries: [String: Entry] = [:]
     /// How often a channel has lost its recipient, or has got another one.
     private(set) var lostRecipients = 0
-    /// Kept, and not counted when somebody asks: that is after each piece of work.
+    /// Kept up to date, because it is read after each piece of work.
     private var tally = Tally()
 
     package init() {}
 
-    /// The channel of that name. To change what it holds in place there is ``update(_:_:)``.
+    /// The channel of that name. ``update(_:_:)`` changes a channel in place.
     package subscript(name: String) -> SubscriptionStateMachine? {
         get { entries[name]?.subscription.value }
         set {
@@ -83,7 +83,7 @@ package struct SubscriptionTable: Hashable, Sendable {
     package var wantedCount: Int { tally.wanted }
     /// How many of them are subscribed.
     package var subscribedCount: Int { tally.subscribed }
-    /// How many the server has been asked for, and has not answered, also of those that nobody wants any more.
+    /// The number of unanswered subscriptions, including those that the app no longer wants.
     var pendingCount: Int { tally.pending }
     /// How many of them wait for the server's rate limit.
     package var queuedCount: Int { tally.queued }
@@ -92,7 +92,7 @@ package struct SubscriptionTable: Hashable, Sendable {
     /// themselves: each is large.
     package var wantedNames: [String] { names(where: { $0.isWanted }) }
 
-    /// Those that wait for the server's rate limit, in the order of their first subscription.
+    /// The channels that wait for the server's rate limit, in the order of their first subscription.
     var queuedNames: [String] { names(where: { $0.isQueued }) }
 
     private func names(where isMeant: (SubscriptionStateMachine) -> Bool) -> [String] {

@@ -9,7 +9,8 @@ struct UnansweredRequests: Hashable, Sendable {
         case signIn
         /// The subscription to a channel, also to that of the user's own events.
         case channel(String)
-        /// One whose answer nobody waits for, or whose answer cannot be told from that of a later try. It has a number.
+        /// A request whose answer nobody waits for, or whose answer cannot be distinguished from that of a later try.
+        /// It has a number.
         case abandoned(UInt64)
     }
 
@@ -67,10 +68,10 @@ struct UnansweredRequests: Hashable, Sendable {
         if let old = sent.removeValue(forKey: request) { sent[.abandoned(old.number)] = old }
     }
 
-    /// The server has answered. What follows for others; nil if no answer was awaited.
+    /// The server has answered. The consequence for other requests; nil if no answer was awaited.
     mutating func answered(_ request: Request) -> [Fault]? {
         guard let number = sent.removeValue(forKey: request)?.number else { return nil }
-        // Thousands of subscriptions at once leave a large table, which is of no use after them.
+        // Thousands of subscriptions at once leave a large table, which is not needed afterwards.
         if sent.isEmpty { (sent, errors) = ([:], []) }
         for index in errors.indices where errors[index].lastNumber >= number { errors[index].suspectCount -= 1 }
         return takeFaults()
@@ -94,7 +95,7 @@ struct UnansweredRequests: Hashable, Sendable {
         return takeFaults()
     }
 
-    /// What the server last said without a name since the request was sent.
+    /// The last error without a name since the request was sent.
     func words(since request: Request) -> ServerErrorMessage? {
         guard let lastError, let number = sent[request]?.number, number <= lastError.lastNumber else { return nil }
         return lastError.message

@@ -79,7 +79,7 @@ struct RequestSender: Sendable {
     private func attempt(_ request: Request, timeout: Duration) async throws -> Result<String, Failure> {
         let path = applicationPath + request.path
         let body = Array(request.body.utf8)
-        // Signed anew each time: signatures get too old.
+        // Signed again for each try, because signatures expire.
         let query = signer.query(
             method: request.method,
             path: path,
@@ -116,7 +116,7 @@ struct RequestSender: Sendable {
     // MARK: Answers
 
     private func read(_ response: HTTPResponse, to request: Request) -> Result<String, Failure> {
-        // What cannot be read matters to those who have to read it only: an event was triggered all the same.
+        // An unreadable answer is an error only if the caller needs it: the event was triggered all the same.
         if (200..<300).contains(response.status) { return .success(String(decoding: response.body, as: UTF8.self)) }
         let (code, advice) = Self.meaning(of: response.status)
         let error = PusherServerAPIError(
@@ -151,7 +151,7 @@ struct RequestSender: Sendable {
         }
     }
 
-    /// What the body of a refusal says: in the server's words, if they are not a page for browsers.
+    /// The text of a refusal's body, unless it is a page for browsers.
     private static func words(of response: HTTPResponse) -> String {
         let body = String(decoding: response.body.prefix(2_000), as: UTF8.self)
         let value = JSONValue(parsing: body)

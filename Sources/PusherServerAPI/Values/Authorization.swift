@@ -7,11 +7,11 @@ extension PusherServerAPI {
     public struct Authorization: Hashable, Sendable {
         /// The application's key, a colon, and the signature.
         public var auth: String
-        /// Who the user is on a presence channel: JSON text that is part of what was signed.
+        /// The user on a presence channel: JSON text, which is part of the signed text.
         public var channelData: String?
         /// The key of an encrypted channel, in base64.
         public var sharedSecret: String?
-        /// Who the user is that signs in: JSON text that is part of what was signed.
+        /// The user who signs in: JSON text, which is part of the signed text.
         public var userData: String?
 
         /// The body of the answer: send it with status 200 and the type `application/json`.
@@ -63,7 +63,8 @@ extension PusherServerAPI {
         ///
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
-        ///   - watchlist: The ids of the users whose coming and going the user is told. The hosted service takes 100.
+        ///   - watchlist: The ids of the users that the user watches: the user learns when they come online or go
+        ///     offline. The hosted service takes 100.
         public init(id: String, watchlist: [String] = []) { self.init(id: id, infoText: nil, watchlist: watchlist) }
 
         /// Makes a user.
@@ -71,8 +72,9 @@ extension PusherServerAPI {
         /// - Parameters:
         ///   - id: The user's id, 1 to 128 bytes.
         ///   - info: What others see of the user, written as JSON.
-        ///   - watchlist: The ids of the users whose coming and going the user is told. The hosted service takes 100.
-        ///   - encoder: What writes the info.
+        ///   - watchlist: The ids of the users that the user watches: the user learns when they come online or go
+        ///     offline. The hosted service takes 100.
+        ///   - encoder: The encoder for the info.
         /// - Throws: ``PusherServerAPIError`` with ``PusherServerAPIError/Code/encodingFailed``.
         public init(
             id: String,
@@ -96,8 +98,8 @@ extension PusherServerAPI {
 }
 
 extension PusherServerAPI.Authorization: CustomStringConvertible, CustomReflectable {
-    /// Nothing of the signature and the key.
+    /// Leaves signature and key out.
     public var description: String { "Authorization(…)" }
-    /// Nothing of the signature and the key.
+    /// Leaves signature and key out.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

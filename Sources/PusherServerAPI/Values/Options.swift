@@ -10,9 +10,10 @@ extension PusherServerAPI {
         /// How long to wait before a request is tried again. Default: exponential with full jitter, from 0.2 s up to 2 s,
         /// and two retries.
         ///
-        /// A request is tried again only if that is safe. Requests that read are: after a lost connection, and after the HTTP
-        /// statuses 408, 429, 500, 502, 503 and 504. Requests that change something might be obeyed twice, so they are tried
-        /// again only if no connection was made for them, and after status 429.
+        /// A request is tried again only if that is safe. Requests that only read are repeated: after a lost
+        /// connection, and after the HTTP statuses 408, 429, 500, 502, 503 and 504. Requests that change something
+        /// might be obeyed twice, so they are tried again only if no connection was made for them, and after status
+        /// 429.
         public var retryPolicy: any RetryPolicy = .exponential(
             base: .milliseconds(200),
             cap: .seconds(2),
@@ -25,8 +26,8 @@ extension PusherServerAPI {
         public var tls = TLSOptions()
         /// The proxy that requests go through. Default: the one that the environment names.
         public var proxy = HTTPProxy.environment
-        /// Where requests and retries are logged, at debug level. Its metadata keys start with `pusher.`; secrets,
-        /// signatures and data are never logged. Default: a logger with the label `pusher.server-api`.
+        /// The logger for requests and retries. They are logged at debug level. Its metadata keys start with `pusher.`;
+        /// secrets, signatures and data are never logged. Default: a logger with the label `pusher.server-api`.
         public var logger = Logger(label: "pusher.server-api")
 
         /// Options with their defaults.

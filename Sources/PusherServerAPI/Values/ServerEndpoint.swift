@@ -2,13 +2,13 @@ import RealtimeNetworking
 import RealtimePrimitives
 
 extension PusherServerAPI {
-    /// Where a server's REST API is.
+    /// The address of a server's REST API.
     public struct Endpoint: Hashable, Sendable {
         /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`, `"::1"`.
         public var host: String
         /// The port.
         public var port: Int
-        /// What stands before `/apps/` in the path of URLs, with a slash at its start; `nil` for nothing. It is for proxies
+        /// The path before `/apps/` in URLs, with a slash at its start; `nil` for none. It is for proxies
         /// that remove it, so requests are signed without it.
         public var path: String?
         /// Whether connections are encrypted: `https` rather than `http`.

@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// What a request to `/pusher/auth` asks about one channel: see ``Options/authorizeChannel``.
+    /// A request to `/pusher/auth` about one channel: see ``Options/authorizeChannel``.
     public struct ChannelAuthorizationRequest: Sendable {
         /// The connection that wants to subscribe.
         public var socketID: String
@@ -15,7 +15,7 @@ extension PusherTestServer {
     public enum ChannelAuthorization: Hashable, Sendable {
         /// The connection may subscribe.
         ///
-        /// On presence channels the user is who `userID` says, with `userInfo` as JSON text. Where they are nil, the
+        /// On presence channels the user is who `userID` says, with `userInfo` as JSON text. If they are nil, the
         /// form's fields `user_id` and `user_info` count, and without the first of them the socket id.
         case allow(userID: String? = nil, userInfo: String? = nil)
         /// The connection may subscribe, with this text as `channel_data`, which may be anything.
@@ -24,7 +24,7 @@ extension PusherTestServer {
         case refuse(status: Int = 403, body: String = "Forbidden")
     }
 
-    /// What a request to `/pusher/user-auth` asks: see ``Options/authenticateUser``.
+    /// A request to `/pusher/user-auth`: see ``Options/authenticateUser``.
     public struct UserAuthenticationRequest: Sendable {
         /// The connection that wants to sign in.
         public var socketID: String
@@ -38,7 +38,7 @@ extension PusherTestServer {
     public enum UserAuthentication: Hashable, Sendable {
         /// The user is who `userID` says, with `userInfo` as JSON text, and watches these users.
         ///
-        /// Where they are nil, the form's fields `user_id`, `user_info` and `watchlist` (a JSON array) count, and
+        /// If they are nil, the form's fields `user_id`, `user_info` and `watchlist` (a JSON array) count, and
         /// without the first of them the socket id.
         case allow(userID: String? = nil, userInfo: String? = nil, watchlist: [String]? = nil)
         /// The connection's user has this text as `user_data`, which may be anything.

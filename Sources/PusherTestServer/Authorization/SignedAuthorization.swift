@@ -2,15 +2,15 @@ import PusherEncryption
 import PusherProtocol
 
 extension PusherTestServer {
-    /// What a backend answers to a client that wants to subscribe or to sign in, signed with the application's secret.
+    /// A backend's answer to a client that wants to subscribe or to sign in, signed with the application's secret.
     public struct SignedAuthorization: Hashable, Sendable {
         /// The application's key, a colon, and the signature.
         public var auth: String
-        /// Of presence channels: who the user is, as JSON text that is part of what was signed.
+        /// For presence channels: the user, as JSON text. It is part of the signed text.
         public var channelData: String?
-        /// Of encrypted channels: the channel's key in base64.
+        /// For encrypted channels: the channel's key in base64.
         public var sharedSecret: String?
-        /// Of sign-ins: who the user is, as JSON text that is part of what was signed.
+        /// For sign-ins: the user, as JSON text. It is part of the signed text.
         public var userData: String?
 
         /// The answer's body.
@@ -24,9 +24,9 @@ extension PusherTestServer {
 }
 
 extension PusherTestServer.SignedAuthorization: CustomStringConvertible, CustomReflectable {
-    /// Nothing of the signature and the key.
+    /// Leaves signature and key out.
     public var description: String { "SignedAuthorization(…)" }
-    /// Nothing of the signature and the key.
+    /// Leaves signature and key out.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }
 

@@ -12,14 +12,14 @@ struct BoundedLog<Element: Sendable>: Sendable {
 
     func last(_ count: Int) -> [Element] { Array(elements.suffix(count)) }
 
-    /// - Parameter make: is told the element's index.
+    /// - Parameter make: Gets the element's index.
     mutating func append(_ make: (_ index: Int) -> Element) {
         elements.append(make(nextIndex))
         nextIndex += 1
         if elements.count > limit { elements.removeFirst() }
     }
 
-    /// Changes the element with that index, where it is kept.
+    /// Changes the element with that index, if it is kept.
     mutating func update(_ index: Int, _ change: (inout Element) -> Void) {
         guard let position = position(of: index) else { return }
         change(&elements[position])

@@ -6,7 +6,7 @@ final class ServerEngine: Sendable {
     let eventLoop: any EventLoop
     private let options: PusherTestServer.Options
     private let unixTime: @Sendable () -> Int
-    /// Nil where webhooks are recorded only.
+    /// Nil if webhooks are recorded only.
     private let webhooks: WebhookSender?
     let state: NIOLockedValueBox<State>
     let newRecords = ChangeSignal()
@@ -23,7 +23,7 @@ final class ServerEngine: Sendable {
         var lastRequest = 0
     }
 
-    /// Gets the answer, or nil where TCP is to end without one.
+    /// Gets the answer, or nil if TCP is to end without one.
     typealias Responder = @Sendable (RESTResponse?) -> Void
 
     init(
@@ -48,7 +48,7 @@ final class ServerEngine: Sendable {
     // MARK: Inputs
 
     /// Gives the brain an input. Records are in the log when this returns; the rest is done on the event loop, in
-    /// place where that is the current one.
+    /// place if that is the current one.
     func step(_ transition: (inout ServerBrain) -> [ServerAction]) {
         step { state in transition(&state.brain) }
     }
@@ -86,7 +86,7 @@ final class ServerEngine: Sendable {
         }
     }
 
-    /// A client asks for a WebSocket. `assign` is told its id before anything is done about it.
+    /// A client asks for a WebSocket. `assign` gets its id before anything else happens.
     func connectionRequested(
         _ request: PusherTestServer.Request,
         link: any ServerLink,

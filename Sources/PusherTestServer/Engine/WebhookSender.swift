@@ -8,7 +8,7 @@ import PusherEncryption
 final class WebhookSender: Sendable {
     typealias Report = @Sendable (PusherTestServer.Record.Event) -> Void
 
-    /// What sends the requests, and lets time pass between them.
+    /// The client that sends the requests, and the wait between them.
     struct Environment: Sendable {
         /// Gives the status of the answer.
         var post: @Sendable (HTTPClientRequest) async throws -> Int
@@ -25,7 +25,7 @@ final class WebhookSender: Sendable {
     private let state = NIOLockedValueBox(State())
 
     private struct State: Sendable {
-        /// Nothing is sent before the server listens, nor after its shutdown.
+        /// It sends only while the server listens.
         var isOpen = false
         var queue: AsyncStream<Webhook>.Continuation?
         var task: Task<Void, Never>?
@@ -88,7 +88,7 @@ final class WebhookSender: Sendable {
             sleep: { try await Task.sleep(for: $0) }
         )
         for await webhook in webhooks { await send(webhook, url, application, environment) }
-        // It fails only where it was shut down before.
+        // It fails only if it was shut down before.
         try? await client.shutdown()
     }
 

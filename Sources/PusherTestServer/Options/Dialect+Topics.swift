@@ -1,5 +1,5 @@
 extension PusherTestServer.Dialect {
-    /// What is said of the users on presence channels.
+    /// Messages about the users on presence channels.
     public struct Presence: Hashable, Sendable {
         /// How `hash` is written.
         public enum Hash: Hashable, Sendable, CaseIterable {
@@ -17,7 +17,7 @@ extension PusherTestServer.Dialect {
             case object
         }
 
-        /// What becomes of a user with several connections.
+        /// How a user with several connections is counted.
         public enum SharedUser: Hashable, Sendable, CaseIterable {
             /// The user is counted and announced once.
             case counted
@@ -35,10 +35,10 @@ extension PusherTestServer.Dialect {
         public var missingInfo = MissingInfo.null
         /// Whether there are `ids`. Default: true.
         public var listsIDs = true
-        /// What becomes of a user with several connections. Default: counted and announced once.
+        /// How a user with several connections is counted. Default: counted and announced once.
         public var sharedUser = SharedUser.counted
-        /// Whether the success is sent before the new user is counted, who is told of itself by a `member_added` then.
-        /// Default: false.
+        /// Whether the success is sent before the new user is counted. The user then gets a `member_added` about
+        /// itself. Default: false.
         public var succeedsBeforeJoining = false
         /// How the `data` of `member_added` and `member_removed` is written. Default: a string.
         public var memberEvents = DataEncoding.string
@@ -60,7 +60,7 @@ extension PusherTestServer.Dialect {
             case all
             /// On all but the encrypted ones.
             case unencryptedChannels
-            /// On those that need no authorization.
+            /// On channels that need no authorization.
             case publicChannels
             /// On none: the server does not know cache channels.
             case none
@@ -77,7 +77,7 @@ extension PusherTestServer.Dialect {
 
     /// How client events are passed on.
     public struct ClientEvents: Hashable, Sendable {
-        /// What becomes of the `data`.
+        /// How the `data` is changed.
         public enum Data: Hashable, Sendable, CaseIterable {
             /// It stays as it was sent.
             case unchanged
@@ -85,7 +85,7 @@ extension PusherTestServer.Dialect {
             case string
         }
 
-        /// What becomes of the `data`. Default: it stays as it was sent.
+        /// How the `data` is changed. Default: not at all.
         public var data = Data.unchanged
         /// Whether one whose data is a string is answered as a message that cannot be understood. Default: false.
         public var refusesStrings = false
@@ -100,7 +100,7 @@ extension PusherTestServer.Dialect {
 
     /// Signing in.
     public struct Users: Hashable, Sendable {
-        /// What a failed sign-in gets.
+        /// The answer to a failed sign-in.
         public enum SignInRefusal: Hashable, Sendable, CaseIterable {
             /// `pusher:error` without a code.
             case error
@@ -114,7 +114,7 @@ extension PusherTestServer.Dialect {
         public var signInSuccess = DataEncoding.object
         /// Whether the success repeats `auth`. Default: false.
         public var echoesAuth = false
-        /// What a failed sign-in gets. Default: `pusher:error`.
+        /// The answer to a failed sign-in. Default: `pusher:error`.
         public var signInRefusal = SignInRefusal.error
         /// Whether watchlists are obeyed. Default: true.
         public var sendsWatchlistEvents = true

@@ -17,7 +17,7 @@ extension PusherTestServer {
             case nullString
         }
 
-        /// How the `data` of a message is written that says something.
+        /// How the `data` of a message is written if it is not empty.
         public enum DataEncoding: Hashable, Sendable, CaseIterable {
             /// `"data":{…}`
             case object
@@ -53,11 +53,11 @@ extension PusherTestServer {
             case errorThenDrop
         }
 
-        /// What a subscription to a channel gets that the connection is subscribed to already.
+        /// The answer to a second subscription to the same channel.
         public enum DuplicateSubscription: Hashable, Sendable, CaseIterable {
             /// `pusher:error`: "Existing subscription to channel …".
             case error
-            /// `pusher_internal:subscription_succeeded` once more.
+            /// `pusher_internal:subscription_succeeded` again.
             case success
             /// No answer.
             case nothing
@@ -77,7 +77,7 @@ extension PusherTestServer {
 
         /// Characters that the server writes as escapes although JSON does not ask for it.
         public enum Escaping: Hashable, Sendable, CaseIterable {
-            /// Nothing beyond what JSON asks for.
+            /// Only the escapes that JSON requires.
             case none
             /// `/` as `\/`.
             case slashes
@@ -143,11 +143,11 @@ extension PusherTestServer {
         /// server that runs can be given another one: ``PusherTestServer/PusherTestServer/setIdleLimit(_:)``.
         public var idleLimit: IdleLimit?
 
-        /// What is said of the users on presence channels.
+        /// Messages about the users on presence channels.
         public var presence = Presence()
         /// What new subscribers of cache channels get.
         public var cache = Cache()
-        /// How client events are passed on.
+        /// How client events are relayed.
         public var clientEvents = ClientEvents()
         /// Signing in.
         public var users = Users()

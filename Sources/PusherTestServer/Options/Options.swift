@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// What a server is made with. Every option has a default that suits most tests.
+    /// The options of a server. Every option has a default that suits most tests.
     public struct Options: Sendable {
         /// The application that clients connect to. Default: see ``Application``.
         public var application = Application()
@@ -15,7 +15,7 @@ extension PusherTestServer {
         /// How the server words its messages. Default: as Pusher itself does.
         public var dialect = Dialect.pusher
 
-        /// The `activity_timeout` that a new connection is told, in seconds; nil leaves it out. Default: 120.
+        /// The `activity_timeout` that is sent to new connections, in seconds; nil leaves it out. Default: 120.
         public var activityTimeout: Int? = 120
         /// After this much silence of a client the server sends `pusher:ping`. Default: nil, never.
         public var pingInterval: Duration?
@@ -47,12 +47,12 @@ extension PusherTestServer {
         /// The longest `user_info` on a presence channel, in bytes of JSON text. Default: 1,024.
         public var maximumUserInfoSize = 1024
 
-        /// What the backend at `/pusher/auth` says about a channel. Default: everybody may subscribe; who the user
+        /// Decides what the backend at `/pusher/auth` answers. Default: everybody may subscribe; who the user
         /// is on a presence channel is what ``ChannelAuthorization/allow(userID:userInfo:)`` says.
         ///
         /// Is called on the server's event loop, and must not wait for anything.
         public var authorizeChannel: @Sendable (ChannelAuthorizationRequest) -> ChannelAuthorization = { _ in .allow() }
-        /// What the backend at `/pusher/user-auth` says about a user. Default: everybody may sign in; who the user
+        /// Decides what the backend at `/pusher/user-auth` answers. Default: everybody may sign in; who the user
         /// is is what ``UserAuthentication/allow(userID:userInfo:watchlist:)`` says.
         ///
         /// Is called on the server's event loop, and must not wait for anything.
@@ -61,16 +61,16 @@ extension PusherTestServer {
         /// For tests whose authorizations are fixed texts. Requests to the REST API are checked all the same. Default:
         /// false.
         public var acceptsAnySignature = false
-        /// What the keys of encrypted channels are derived from: the base64 of 32 bytes. Default:
+        /// The master key of encrypted channels: the base64 of 32 bytes. Default:
         /// ``testEncryptionMasterKey``.
         public var encryptionMasterKey = Self.testEncryptionMasterKey
         /// A key for tests, which is not secret: the bytes 0 to 31.
         public static let testEncryptionMasterKey = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
 
-        /// Where webhooks are posted to, signed with the application's secret; nil, the default, makes none. A server
+        /// The URL for webhooks, which are signed with the application's secret. Nil, the default, sends none. A server
         /// that is reached in memory only records them.
         public var webhookURL: String?
-        /// How long the webhooks `channel_vacated` and `member_removed` wait for somebody to come back. Default: 3 s.
+        /// How long the webhooks `channel_vacated` and `member_removed` wait for a client to come back. Default: 3 s.
         public var webhookDelay: Duration = .seconds(3)
 
         /// The longest `data` of a published event or of a client event, in bytes. Longer published ones are answered
@@ -90,7 +90,7 @@ extension PusherTestServer {
         /// The longest message that a client may send, in bytes; longer ones close with 1009. Default: 1 MiB.
         public var maximumMessageSize = 1 << 20
 
-        /// How many records are kept; of more, the oldest are forgotten. Default: 65,536.
+        /// How many records are kept. If there are more, the oldest are removed. Default: 65,536.
         public var maximumRecordCount = 65_536
         /// The number before the dot of every socket id; nil, the default, picks one at random.
         public var socketIDPrefix: Int?
@@ -173,11 +173,11 @@ extension PusherTestServer.Options: CustomStringConvertible, CustomReflectable {
 }
 
 extension PusherTestServer.TLS: CustomStringConvertible {
-    /// Nothing of the key.
+    /// Leaves the key out.
     public var description: String { "TLS(certificateChain: \(certificateChain.utf8.count) bytes)" }
 }
 
 extension PusherTestServer.TLS: CustomReflectable {
-    /// Nothing of the key.
+    /// Leaves the key out.
     public var customMirror: Mirror { Mirror(self, children: ["certificateChain": certificateChain]) }
 }

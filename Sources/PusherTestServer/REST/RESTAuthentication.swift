@@ -1,7 +1,7 @@
 import PusherEncryption
 import PusherProtocol
 
-/// Why a request to the REST API is not obeyed.
+/// The reason why a request to the REST API is refused.
 struct RESTFailure: Error, Hashable, Sendable {
     let status: Int
     let message: String

@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// What has happened up to now, oldest first; the newest ``Options/maximumRecordCount`` records.
+    /// The records up to now, oldest first: the newest ``Options/maximumRecordCount``.
     public var records: [Record] { engine.records }
 
     /// The texts that clients have sent, oldest first, of one connection or of all.
@@ -11,7 +11,7 @@ extension PusherTestServer {
         }
     }
 
-    /// The bodies of the webhooks up to now, oldest first, also of those that could not be sent.
+    /// The bodies of the webhooks up to now, oldest first, including webhooks that could not be sent.
     public var webhooks: [String] {
         records.compactMap { record in
             guard case .webhookIssued(let body) = record.event else { return nil }
@@ -53,7 +53,7 @@ extension PusherTestServer {
         }
     }
 
-    /// Waits until at least this many connections are open and have been told their socket id.
+    /// Waits until at least this many connections are open and have got their socket id.
     ///
     /// - Parameters:
     ///   - count: how many at least. Default: 1.

@@ -14,7 +14,7 @@ extension PusherTestServer {
             case connectionRequested(Request)
             /// The upgrade was answered with success.
             case connectionAccepted
-            /// A fault that was asked for befell the connection.
+            /// The connection failed as a fault command asked.
             case connectionFailed(ConnectionFault)
             /// The connection was refused with this code, for example 4001.
             case connectionRefused(code: Int, message: String)
@@ -68,7 +68,7 @@ extension PusherTestServer {
 
             /// A request came to an authorization endpoint.
             case authorizationRequested(Request)
-            /// A fault that was asked for befell the request to an authorization endpoint before it.
+            /// The request before it, to an authorization endpoint, failed as a fault command asked.
             case authorizationFailed(AuthorizationFault)
             /// A request to the REST API or to an authorization endpoint was answered with this status: also a preflight of a
             /// browser, and a request that was answered before it had come to its end, with as much of its body as was kept.
@@ -85,7 +85,7 @@ extension PusherTestServer {
 
     /// A connection that is open now.
     public struct Connection: Hashable, Sendable {
-        /// The socket id, even if the client has not been told it.
+        /// The socket id, even if the client has not got it.
         public var socketID: String
         /// The request that opened it: path, query, header fields.
         public var request: Request

@@ -1,7 +1,7 @@
 extension PusherTestServer {
     /// The records of a server; see ``PusherTestServer/recordSequence``.
     public struct RecordSequence: AsyncSequence, Sendable {
-        /// What the sequence consists of.
+        /// The type of the elements.
         public typealias Element = Record
 
         let engine: ServerEngine

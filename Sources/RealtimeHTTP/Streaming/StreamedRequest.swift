@@ -23,7 +23,7 @@ private final class StreamedRequest: HTTPStream {
         /// The request that is under way.
         var hop: Hop?
         var task: HTTPClient.Task<Void>?
-        /// Whether there was an answer that is no redirect.
+        /// Whether there was an answer that is not a redirect.
         var hasHead = false
         var redirectCount = 0
         var isReading = true
@@ -139,7 +139,7 @@ private final class StreamedRequest: HTTPStream {
         state.value.hop = nil
         state.value.task?.cancel()
         state.value.task = nil
-        // Whoever waits for it is not to wait for ever.
+        // Whoever waits for it is not to wait forever.
         state.value.resumption?.succeed()
         state.value.resumption = nil
         // As for whole requests: a connection that is still being made would be waited for by the next one.
@@ -158,7 +158,7 @@ private final class StreamedRequest: HTTPStream {
     }
 }
 
-/// One request of those that redirects make of one.
+/// One of the requests that redirects make of one.
 private final class Hop: HTTPClientResponseDelegate {
     typealias Response = Void
 

@@ -55,14 +55,14 @@ package final class HostLookup: Resolver, Sendable {
             return !isOver
         }
         guard isFirst else { return }
-        // Together: the wait for the second answer, where the first has come, is for other resolvers.
+        // Together: the wait for the second answer, if the first has come, is for other resolvers.
         eventLoop.execute { [ipv4, ipv6] in
             ipv6.completeWith(result.map { $0.filter { $0.protocol == .inet6 } })
             ipv4.completeWith(result.map { $0.filter { $0.protocol == .inet } })
         }
     }
 
-    /// Those of a host, in the order in which they are to be tried (RFC 6724). It blocks.
+    /// The addresses of a host, in the order in which to try them (RFC 6724). It blocks.
     package static func addresses(of host: String, port: Int) throws -> [SocketAddress] {
         var hints = addrinfo()
         hints.ai_protocol = Int32(IPPROTO_TCP)
@@ -88,10 +88,10 @@ package final class HostLookup: Resolver, Sendable {
     }
 }
 
-/// Where lookups block: in the order in which they are wanted, so many at once in the whole process.
+/// The threads on which lookups block: a fixed number for the whole process, in the order of the requests.
 ///
-/// Those that wait for their turn get the answer for their host that comes first, whoever asked: where more are wanted than
-/// can be made, each would have its turn when its attempt is nearly over, and hardly any would be in time.
+/// Lookups that wait share the first answer for their host. Otherwise, with more requests than threads, most lookups
+/// would start when their attempt is nearly over.
 package final class LookupThreads: Sendable {
     package struct Place: Hashable, Sendable {
         package var host: String
@@ -129,7 +129,7 @@ package final class LookupThreads: Sendable {
         var running = 0
         var waiting = CircularBuffer<Call>()
 
-        /// The next one that is wanted still; nil where the thread has nothing more to do.
+        /// The next one that is wanted still; nil if the thread has nothing more to do.
         mutating func next() -> Call? {
             while let call = waiting.popFirst() {
                 if call.isWanted() { return call }

@@ -1,4 +1,4 @@
-/// What can stand where a host is to be named.
+/// A host name or an IP address.
 package enum HostName {
     package static func isValid(_ host: String) -> Bool {
         guard !host.isEmpty, host.utf8.count <= 255 else { return false }

@@ -5,7 +5,7 @@ import NIOCore
 package struct HostPlace {
     package let name: String
     let port: Int
-    /// In network order, where the name is an IP address; 4 bytes of those that are IPv4 within IPv6.
+    /// In network order, if the name is an IP address. IPv4 within IPv6 has 4 bytes.
     package let address: [UInt8]?
 
     package init(host: String, port: Int) {
@@ -20,7 +20,7 @@ package struct HostPlace {
         return address.count == 4 ? address[0] == 127 : address == Array(repeating: 0, count: 15) + [1]
     }
 
-    /// Nil where the text is no IP address.
+    /// Nil if the text is no IP address.
     static func bytes(ofAddress text: String) -> [UInt8]? {
         let withoutZone = text.split(separator: "%", maxSplits: 1).first.map(String.init) ?? text
         let bytes: [UInt8]
@@ -46,7 +46,7 @@ package struct ProxyExemption: Hashable, Sendable {
     private let hosts: Hosts
     private let port: Int?
 
-    /// Nil where the text is no entry of such a list.
+    /// Nil if the text is not an entry of such a list.
     package init?(_ text: String) {
         if text == "*" {
             hosts = .all

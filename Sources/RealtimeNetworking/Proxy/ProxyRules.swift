@@ -28,7 +28,7 @@ package struct ProxyRules: Hashable, Sendable {
 
     private init() {}
 
-    /// What cannot be used is an error for the connections that it is for.
+    /// A setting that cannot be used is an error for the connections that it concerns.
     ///
     /// - Parameter environment: The variables of the process.
     package init(
@@ -58,7 +58,7 @@ package struct ProxyRules: Hashable, Sendable {
             forTLS = Self.way(["https_proxy", "HTTPS_PROXY", "all_proxy", "ALL_PROXY"], in: environment)
             forPlain = Self.way(["http_proxy", "all_proxy", "ALL_PROXY"], in: environment)
             let list = Self.value(["no_proxy", "NO_PROXY"], in: environment)?.value ?? ""
-            // What others put there, and is nothing for us, must not keep anybody from connecting.
+            // Entries for other programs, which we cannot use, must not prevent connections.
             exemptions = list.split(whereSeparator: { $0 == "," || $0.isWhitespace }).compactMap {
                 ProxyExemption(String($0))
             }

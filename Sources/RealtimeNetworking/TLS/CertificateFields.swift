@@ -11,7 +11,7 @@ package struct CertificateFields: Hashable, Sendable {
     package var issuerName: String?
     /// Whether servers may show it: it does not say what it is for, or says so.
     package var isForServers: Bool
-    /// The names of hosts among its alternative names, in lower case; nil where it has no alternative names at all.
+    /// The names of hosts among its alternative names, in lower case; nil if it has no alternative names at all.
     package var hostNames: [String]?
 
     package init?(_ certificate: NIOSSLCertificate) {
@@ -21,7 +21,7 @@ package struct CertificateFields: Hashable, Sendable {
 
     package static func subject(of certificate: NIOSSLCertificate) -> [UInt8]? { Self(certificate)?.subject }
 
-    /// Nil where the bytes are no certificate.
+    /// Nil if the bytes are not a certificate.
     package init?(der bytes: [UInt8]) {
         var outside = DERReader(bytes[...])
         guard var certificate = outside.reader(DERReader.sequence),
@@ -122,7 +122,7 @@ package struct DERReader: Sendable {
 
     package init(_ bytes: ArraySlice<UInt8>) { rest = bytes }
 
-    /// Nil at the end, and where what follows is cut short or has a tag or length of more bytes than certificates have.
+    /// Nil at the end, and if what follows is cut short or has a tag or length of more bytes than certificates have.
     package mutating func next() -> Element? {
         var head = rest
         guard let tag = head.popFirst(), tag & 0x1F != 0x1F, let first = head.popFirst() else { return nil }
@@ -146,7 +146,7 @@ package struct DERReader: Sendable {
         return found
     }
 
-    /// For what is in the next element, where it has that tag.
+    /// For what is in the next element, if it has that tag.
     package mutating func reader(_ tag: UInt8) -> DERReader? {
         guard let element = next(), element.tag == tag else { return nil }
         return DERReader(element.content)

@@ -6,9 +6,9 @@ extension TLSFailure {
     /// For a handshake that failed.
     ///
     /// - Parameters:
-    ///   - error: What NIO reports; nil where the connection ended without a word.
+    ///   - error: What NIO reports; nil if the connection ended without an error.
     ///   - host: What the certificate has to be for.
-    ///   - certificate: The server's, where it came so far.
+    ///   - certificate: The server's certificate, if it has arrived.
     ///   - trustRoots: The authorities that it was to be from.
     package static func handshake(
         _ error: (any Error)?,
@@ -27,18 +27,18 @@ extension TLSFailure {
         }
     }
 
-    /// For a certificate that NIO has verified; nil where it is for the host.
+    /// For a certificate that NIO has verified; nil if it is for the host.
     ///
-    /// NIO also accepts one for the *address* that a name led to, which is the proxy's where there is one. Whoever can
+    /// NIO also accepts one for the *address* that a name led to, which is the proxy's if there is one. Whoever can
     /// lead a name astray, and has a certificate for an address, could pose as any server (RFC 9525, 6.1).
     package static func mismatch(of certificate: NIOSSLCertificate?, host: String) -> TLSFailure? {
         let fields = certificate.flatMap { CertificateFields($0) }
-        // Without alternative names NIO goes by the common name, and there is no address to be mistaken for one.
+        // Without alternative names NIO uses the common name, which cannot be confused with an address.
         if let fields, fields.hostNames == nil || fields.isFor(host: host) { return nil }
         return TLSFailure(.hostMismatch, "the certificate is not for '\(host)'")
     }
 
-    /// For a connection whose handshake had succeeded; nil where it ended by something else than TLS.
+    /// For a connection whose handshake had succeeded; nil if it ended by something else than TLS.
     package static func established(_ error: (any Error)?) -> TLSFailure? {
         switch error {
         case NIOSSLError.uncleanShutdown?: return nil
@@ -53,7 +53,7 @@ extension TLSFailure {
         TLSFailure(.corrupted, "what came over TLS could not be decrypted", cause: error)
     }
 
-    /// What the server says by a TLS alert (RFC 8446, 6.2), where it is one.
+    /// The reason in the server's TLS alert (RFC 8446, 6.2); nil if it sent none.
     private static func alert(_ text: String, _ error: (any Error)?) -> TLSFailure? {
         guard text.contains("ALERT") else { return nil }
         if text.contains("BAD_RECORD_MAC") || text.contains("DECRYPT") {

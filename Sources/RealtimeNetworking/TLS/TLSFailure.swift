@@ -7,7 +7,7 @@ public import RealtimePrimitives
 /// if error.tlsFailure?.reason == .expired { showThatTheServerNeedsANewCertificate() }
 /// ```
 public struct TLSFailure: Error, Sendable {
-    /// What was wrong. New reasons may come with new versions: keep a `default` when you switch over them.
+    /// The kind of failure. New reasons may come with new versions: keep a `default` when you switch over them.
     public struct Reason: RawRepresentable, Hashable, Sendable {
         /// The reason's name, as it is printed.
         public let rawValue: String
@@ -45,7 +45,7 @@ public struct TLSFailure: Error, Sendable {
         public static let refusedByServer = Self(rawValue: "refusedByServer")
         /// The connection ended during the handshake.
         public static let connectionEnded = Self(rawValue: "connectionEnded")
-        /// What came, or what was sent, could not be decrypted: it was changed on the way.
+        /// Bytes could not be decrypted, by the client or the server: they were changed on the way.
         public static let corrupted = Self(rawValue: "corrupted")
         /// Anything else; the cause is what the TLS library reports.
         public static let other = Self(rawValue: "other")
@@ -56,7 +56,7 @@ public struct TLSFailure: Error, Sendable {
     /// What was wrong, in words. The host is in it for ``Reason-swift.struct/hostMismatch``; else the error that this one
     /// is the cause of names it.
     public var message: String
-    /// What the TLS library reports, in its words. It is not printed.
+    /// The error of the TLS library. It is not printed.
     public var cause: (any Error)?
 
     /// Makes an error.
@@ -72,7 +72,7 @@ extension TLSFailure.Reason: CustomStringConvertible {
     public var description: String { rawValue }
 }
 
-/// Two failures are equal where reason and message are; the cause is not compared.
+/// Two failures are equal if reason and message are; the cause is not compared.
 extension TLSFailure: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

@@ -6,8 +6,8 @@ package import NIOSSL
 import RealtimePrimitives
 
 extension TLSOptions {
-    /// Throws an error of code ``NetworkError/Code/invalidOption`` where a PEM text does not hold what it should,
-    /// a client certificate and its key do not belong together, or a pin is none.
+    /// Throws an error of code ``NetworkError/Code/invalidOption`` if a PEM text does not hold what it should,
+    /// a client certificate and its key do not belong together, or a pin is invalid.
     package func validate() throws(NetworkError) {
         var configuration = try makeConfiguration()
         _ = try pinnedDigests()
@@ -26,7 +26,7 @@ extension TLSOptions {
         }
     }
 
-    /// What these options are for NIO. Reads no files.
+    /// The configuration of NIO for these options. Reads no files.
     package func makeConfiguration() throws(NetworkError) -> TLSConfiguration {
         var configuration = TLSConfiguration.makeClientConfiguration()
         configuration.minimumTLSVersion = .tlsv12
@@ -62,7 +62,7 @@ extension TLSOptions {
         return configuration
     }
 
-    /// What ``pins`` are, in bytes.
+    /// The ``pins`` as bytes.
     func pinnedDigests() throws(NetworkError) -> Set<[UInt8]> {
         var digests: Set<[UInt8]> = []
         for pin in pins {
@@ -80,7 +80,7 @@ extension TLSOptions {
 
     private static let pinPrefix = "sha256/"
 
-    /// Why a certificate that is verified may not be connected to; nil where it may.
+    /// Why a certificate that is verified may not be connected to; nil if it may.
     package func pinMismatch(of certificate: NIOSSLCertificate?, host: String) -> NetworkError? {
         guard !pins.isEmpty else { return nil }
         let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()

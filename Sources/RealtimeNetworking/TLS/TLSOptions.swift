@@ -3,7 +3,7 @@ public struct TLSOptions: Hashable, Sendable {
     /// The authorities whose certificates are accepted. Default: ``TrustRoots-swift.enum/system``.
     public var trustRoots: TrustRoots
 
-    /// What is checked of the server's certificate. Default: ``CertificateVerification-swift.enum/full``.
+    /// Which checks the server's certificate has to pass. Default: ``CertificateVerification-swift.enum/full``.
     public var certificateVerification: CertificateVerification
 
     /// The public keys that the server's certificate may have, in addition to all that is verified of it.
@@ -20,10 +20,10 @@ public struct TLSOptions: Hashable, Sendable {
     /// connections only.
     public var pins: Set<String>
 
-    /// What the client shows if a server asks who it is. Default: nothing.
+    /// The certificate that the client shows if a server asks for one. Default: none.
     public var clientCertificate: ClientCertificate?
 
-    /// Makes options; what is left out has its default.
+    /// Makes options. Each parameter has a default.
     public init(
         trustRoots: TrustRoots = .system,
         certificateVerification: CertificateVerification = .full,
@@ -52,17 +52,17 @@ public struct TLSOptions: Hashable, Sendable {
 
     /// Authorities whose certificates are accepted.
     public enum TrustRoots: Hashable, Sendable {
-        /// Those that the operating system trusts.
+        /// The authorities that the operating system trusts.
         case system
 
-        /// Those that the operating system trusts, and the certificates in this PEM text.
+        /// The authorities that the operating system trusts, and the certificates in this PEM text.
         case systemAnd(pem: String)
 
         /// The certificates in this PEM text and no others.
         case only(pem: String)
     }
 
-    /// What is checked of a server's certificate.
+    /// The checks of a server's certificate.
     public enum CertificateVerification: Hashable, Sendable {
         /// Its chain to a trusted authority, its dates, and that it is for the host connected to: for its name, or for
         /// the address that was connected to.
@@ -70,7 +70,7 @@ public struct TLSOptions: Hashable, Sendable {
 
         /// Its chain to a trusted authority and its dates, but not which host it is for.
         ///
-        /// Whoever has a certificate from one of the ``TLSOptions/trustRoots`` can pose as the server. Use it together
+        /// Anyone with a certificate from one of the ``TLSOptions/trustRoots`` can pose as the server. Use it together
         /// with ``TrustRoots-swift.enum/only(pem:)`` and an authority of your own.
         case noHostnameVerification
 
@@ -82,10 +82,10 @@ public struct TLSOptions: Hashable, Sendable {
 }
 
 extension TLSOptions.ClientCertificate: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
-    /// Nothing of the key.
+    /// Leaves the key out.
     public var description: String { "ClientCertificate(\(certificateChain.utf8.count) bytes)" }
-    /// Nothing of the key.
+    /// Leaves the key out.
     public var debugDescription: String { description }
-    /// Nothing: what `dump` shows beside the description.
+    /// Empty, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -16,7 +16,7 @@ public protocol RetryPolicy: Sendable {
     func delay(for context: RetryContext) -> Duration?
 }
 
-/// What a ``RetryPolicy`` can base its decision on.
+/// The facts that a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Sendable {
     /// How often the client has already tried again since the last success that lasted: 0 the first time that it asks.
     public var retryCount: Int
@@ -54,7 +54,7 @@ public struct RetryContext: Sendable {
 public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
     /// The bound of the first wait. Default: 1 s.
     public var base: Duration
-    /// What the bound grows by each time. Default: 2.
+    /// The factor by which the limit grows each time. Default: 2.
     public var factor: Double
     /// The bound that is never passed. Default: 30 s.
     public var cap: Duration

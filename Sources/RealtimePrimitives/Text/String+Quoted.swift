@@ -15,7 +15,7 @@ extension String {
         }
     }
 
-    /// As much from the start as fits into that many bytes. A bound on characters is none: one can have any length.
+    /// The longest prefix of at most that many bytes. Characters are not counted, because one can have any length.
     package func prefix(fittingUTF8Bytes limit: Int) -> String {
         guard utf8.count > limit else { return self }
         var end = utf8.index(startIndex, offsetBy: max(limit, 0))

@@ -2,7 +2,7 @@
 package struct UTF8Validator: Sendable {
     /// How many continuation bytes the character begun still lacks.
     private var missing: UInt8 = 0
-    /// What the next continuation byte may be; narrower than 0x80 to 0xBF only after some lead bytes.
+    /// The range of the next continuation byte; narrower than 0x80 to 0xBF only after some lead bytes.
     private var lowest: UInt8 = 0x80
     private var highest: UInt8 = 0xBF
 
@@ -11,7 +11,7 @@ package struct UTF8Validator: Sendable {
     /// Whether everything so far ends at a character's end.
     package var isComplete: Bool { missing == 0 }
 
-    /// Goes on with the next piece; false where the text is not UTF-8, whatever may follow.
+    /// Goes on with the next piece; false if the text is not UTF-8, whatever may follow.
     package mutating func consume(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         while index < bytes.count {
@@ -49,7 +49,7 @@ package struct UTF8Validator: Sendable {
         return true
     }
 
-    /// Where the characters end that can be checked a word at a time. What follows may be right or wrong.
+    /// The end of the characters that can be checked a word at a time. The rest may be valid or not.
     private static func skipWholeCharacters(_ bytes: UnsafeRawBufferPointer, from start: Int) -> Int {
         var index = start
         let count = bytes.count

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// What has come for the one reader of a stream, and who waits for it.
+/// The items for the one reader of a stream, and the task that waits for them.
 final class EventStreamInbox: Sendable {
     enum Item: Hashable, Sendable {
         case opened(EventStreamResponse)
@@ -26,7 +26,7 @@ final class EventStreamInbox: Sendable {
 
     private struct State {
         var items: [Item] = []
-        /// Of the bytes among the items.
+        /// The size of the bytes among the items.
         var size = 0
         var isFull = false
         var end: End?
@@ -76,7 +76,7 @@ final class EventStreamInbox: Sendable {
         for continuation in waiting { continuation.resume() }
     }
 
-    /// Nothing comes after it. What has come before is discarded if the app has closed the stream.
+    /// The last item. Earlier items are discarded if the app has closed the stream.
     func finish(_ end: End) {
         let waiting = state.withLockedValue { state in
             state.end = end

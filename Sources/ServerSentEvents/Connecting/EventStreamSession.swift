@@ -10,7 +10,7 @@ import RealtimePrimitives
 final class EventStreamSession: Sendable {
     typealias Machine = EventStreamStateMachine
 
-    /// Where the requests come from.
+    /// The source of the requests.
     enum Source: Sendable {
         case request(EventStreamRequest)
         case closure(@Sendable (EventStreamAttempt) async throws -> EventStreamRequest)

@@ -28,7 +28,7 @@ struct EventStreamStateMachine: Sendable {
         /// Ask the app for the request, and answer with ``requested(_:_:now:)``.
         case makeRequest(EventStreamAttempt)
         case open(Attempt, HTTPRequest)
-        /// End the connection, or the task that makes the request. Nothing is heard of it again.
+        /// End the connection, or the task that makes the request. No more events of it are reported.
         case abort(Attempt)
         /// Tell the reader, after the bytes that have come before.
         case deliver(EventStreamInbox.Item)
@@ -61,7 +61,7 @@ struct EventStreamStateMachine: Sendable {
         var makesRequests: Bool
     }
 
-    /// What the events of a response, up to its end, have said.
+    /// The id and the retry time that the events of a response have set.
     struct Position: Hashable, Sendable {
         var lastEventID = ""
         /// In milliseconds.
@@ -106,7 +106,7 @@ struct EventStreamStateMachine: Sendable {
     private var isSafeRequest = false
     private var timerCount = 0
     private var retryCount = 0
-    /// When the connection was lost that is tried to be had again.
+    /// When the connection was lost that the client tries to replace.
     private var lossTime: Duration?
 
     init(_ configuration: Configuration, lastEventID: String = "") {
@@ -206,7 +206,7 @@ struct EventStreamStateMachine: Sendable {
         configuration.makesRequests && context.reason != .unauthorized
     }
 
-    /// Something of an open response has come.
+    /// A part of an open response was received.
     mutating func activity(_ attempt: Attempt, now: Duration) {
         guard attempt == self.attempt, case .open(let since, _, let timer) = phase else { return }
         phase = .open(since: since, lastActivity: now, timer: timer)
@@ -215,7 +215,7 @@ struct EventStreamStateMachine: Sendable {
     /// The client reads from the connection again, after the reader was too slow.
     mutating func resumedReading(now: Duration) { activity(attempt, now: now) }
 
-    /// The body of a response that is no event stream.
+    /// The body of a response that is not an event stream.
     mutating func received(_ attempt: Attempt, refusal bytes: some Collection<UInt8>, now: Duration) -> [Action] {
         guard attempt == self.attempt, case .refused(var error, let retryAfter, let timer) = phase else { return [] }
         error.body += bytes.prefix(Self.maximumBodySize - error.body.count)
@@ -308,7 +308,7 @@ struct EventStreamStateMachine: Sendable {
         ]
     }
 
-    /// What ends with the phase: its timer, and its connection.
+    /// Ends the phase's timer and connection.
     private func leave() -> [Action] {
         switch phase {
         case .idle, .draining, .asking, .closed: []

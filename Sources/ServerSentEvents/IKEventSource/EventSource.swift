@@ -1,7 +1,7 @@
 public import Foundation
 import RealtimeNetworking
 
-/// What an ``EventSource`` is doing.
+/// The state of an ``EventSource``.
 public enum EventSourceState: Sendable {
     /// It connects.
     case connecting
@@ -11,7 +11,7 @@ public enum EventSourceState: Sendable {
     case closed
 }
 
-/// What an ``EventSource`` offers, for code that takes another implementation in tests.
+/// The interface of ``EventSource``, for code that uses another implementation in tests.
 @preconcurrency public protocol EventSourceProtocol: Sendable {
     /// The header fields that are sent.
     var headers: [String: String] { get }
@@ -19,7 +19,7 @@ public enum EventSourceState: Sendable {
     var retryTime: Int { get }
     /// The id of the last event that had one.
     var lastEventId: String? { get }
-    /// What the event source is doing.
+    /// The state of the event source.
     var readyState: EventSourceState { get }
 
     /// Connects.
@@ -85,7 +85,7 @@ public final class EventSource: EventSourceProtocol {
     /// The server's reconnection time in milliseconds, up to 10 minutes. Default: 3000.
     public var retryTime: Int { core.retryTime }
 
-    /// What the event source is doing: ``EventSourceState/closed`` before it connects, after ``disconnect()``, and when
+    /// The state of the event source: ``EventSourceState/closed`` before it connects, after ``disconnect()``, and when
     /// ``onComplete(_:)`` calls back, unless your code has connected again by then.
     public var readyState: EventSourceState { core.readyState }
 

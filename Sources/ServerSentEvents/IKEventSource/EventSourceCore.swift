@@ -2,7 +2,8 @@ import Dispatch
 import Foundation
 import NIOConcurrencyHelpers
 
-/// What an ``EventSource`` shares with the task that takes the events: the task must not keep the event source.
+/// The state that an ``EventSource`` shares with the task that takes the events. The task must not keep the event
+/// source.
 final class EventSourceCore: Sendable {
     struct Callbacks: Sendable {
         var onOpen: (@Sendable () -> Void)?
@@ -13,7 +14,7 @@ final class EventSourceCore: Sendable {
 
     private struct State {
         var callbacks = Callbacks()
-        /// That of the current connection. The app has ended a connection that is not the current one.
+        /// The stream of the current connection. The app has ended every other stream.
         var stream: EventStream?
         var isReleased = false
         var readyState = EventSourceState.closed

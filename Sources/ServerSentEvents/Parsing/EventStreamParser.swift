@@ -47,7 +47,7 @@ package struct EventStreamParser: Sendable {
     private var data = EventData()
 
     /// - Parameters:
-    ///   - lastEventID: Of the response before.
+    ///   - lastEventID: The last event id of the previous response.
     ///   - limit: How many bytes an event's data and the current line may have together.
     package init(lastEventID: String = "", limit: Int = 16 << 20, reportsComments: Bool = false) {
         self.lastEventID = lastEventID
@@ -65,7 +65,8 @@ package struct EventStreamParser: Sendable {
 
     /// Reads up to the first element, or to the end.
     ///
-    /// - Parameter bytes: What follows the bytes that were read before. Bytes that were not read have to come again.
+    /// - Parameter bytes: What follows the bytes that were read before. The caller passes bytes again that were not
+    ///   read.
     /// - Returns: How many bytes were read, and the element; `nil` if more bytes are needed.
     package mutating func read(_ bytes: UnsafeRawBufferPointer) throws(TooLarge) -> (count: Int, element: Element?) {
         var rest = bytes[...]

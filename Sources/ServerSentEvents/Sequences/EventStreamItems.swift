@@ -1,4 +1,4 @@
-/// What an event stream brings.
+/// An item of an event stream.
 public enum EventStreamItem: Hashable, Sendable {
     /// The server has accepted the request.
     case opened(EventStreamResponse)
@@ -7,7 +7,7 @@ public enum EventStreamItem: Hashable, Sendable {
     /// The text of a comment: what follows the colon.
     case comment(String)
     /// The connection was lost, or an attempt has failed, and the client will reconnect: ``EventStream/state`` already says when.
-    /// Of several in a row that your code has not taken, only the last one is kept.
+    /// If several in a row wait for your code, only the last one is kept.
     case lost(EventStreamError)
 }
 

@@ -1,6 +1,6 @@
 public import Foundation
 
-/// What an event stream's events stand for: see ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
+/// The decoded events of an event stream: see ``EventStream/events(as:until:onDecodingFailure:decoder:)``.
 ///
 /// Iterating connects: see ``EventStream``. If there is a last event, the sequence ends with it, the client disconnects, and nothing
 /// that follows is delivered. If the server completes the response without it, and the request must not be repeated, the
@@ -61,7 +61,7 @@ public struct EventStreamValues<Element: Sendable>: AsyncSequence, Sendable {
     }
 }
 
-/// What a sequence of decoded events does with an event that cannot be decoded.
+/// How a sequence of decoded events treats an event that cannot be decoded.
 public enum EventDecodingFailure: Sendable {
     /// It throws an error of code ``EventStreamError/Code/decodingFailed`` with the event in it.
     case fail
@@ -109,7 +109,7 @@ extension EventStream {
         events(until: sentinel, onDecodingFailure: failure) { try $0.decode(type, using: decoder) }
     }
 
-    /// What a closure makes of the events, for example values of different types by the type of the event.
+    /// Values that a closure makes of the events, for example one type for each type of event.
     ///
     /// - Parameters:
     ///   - sentinel: The data of the event that ends the sequence, which the closure does not get. Default: none.

@@ -83,7 +83,7 @@ extension EventStreamError.Code {
 
     /// The response ended.
     public static let connectionLost = Self(rawValue: "connectionLost")
-    /// Nothing came for ``EventStreamOptions/idleTimeout``.
+    /// The server sent nothing for ``EventStreamOptions/idleTimeout``.
     public static let idleTimedOut = Self(rawValue: "idleTimedOut")
     /// An event was larger than ``EventStreamOptions/maximumEventSize``.
     public static let eventTooLarge = Self(rawValue: "eventTooLarge")

@@ -8,7 +8,7 @@ public struct EventStreamOptions: Sendable {
         /// Requests that are safe to repeat: those of the methods GET, HEAD, REPORT and QUERY that have no body.
         case automatic
         /// None. The sequence ends with the response, and throws if the response was cut off. A closure that makes the requests is
-        /// still asked once more if the server answers with status 401 or 403.
+        /// still asked again if the server answers with status 401 or 403.
         case never
         /// All, if an event had an id from which the server can resume. The body is sent again. An id with control characters does
         /// not count, because HTTP cannot carry it.
@@ -25,7 +25,8 @@ public struct EventStreamOptions: Sendable {
     /// How long the client waits if that is longer than the reconnection time. Default: up to 1 second, doubled up to
     /// 30 seconds, with full jitter, without end. The client does not ask it after errors that every attempt would have.
     public var retryPolicy: any RetryPolicy
-    /// How long a connection that brought no event must have been open for the retry policy to start anew. Default: 10 seconds.
+    /// How long a connection that brought no event must have been open before the retry policy starts again from its
+    /// first delay. Default: 10 seconds.
     public var backOffReset: Duration
     /// The statuses after which the client tries again as after a lost connection. `Retry-After` is a minimum then, up to a
     /// day. An empty set is what browsers do. Default: 408, 429, 500, 502, 503 and 504.
@@ -47,7 +48,7 @@ public struct EventStreamOptions: Sendable {
     /// How many bytes may wait for your code to take their events. If more arrive, the client stops reading from the socket.
     /// Default: 256 KiB.
     public var receiveBufferSize: Int
-    /// Where the client logs. It logs at debug level, and neither data nor ids. Default: nowhere.
+    /// The logger. The client logs at debug level, without data and ids. Default: nil, no log.
     public var logger: Logger
 
     /// Creates options.

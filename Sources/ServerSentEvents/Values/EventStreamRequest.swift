@@ -69,13 +69,13 @@ extension EventStreamRequest {
         !lastEventID.isEmpty && lastEventID.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }
     }
 
-    /// What is sent.
+    /// The body that is sent.
     func message(lastEventID: String) throws(EventStreamError) -> HTTPRequest {
         var fields = HTTPFields()
         for header in headers { fields.append(header.name, header.value) }
         fields.setIfMissing("Accept", "text/event-stream")
         fields.setIfMissing("Cache-Control", "no-cache")
-        // Without the id, the stream starts anew rather than never.
+        // Without the id, the stream starts from the beginning rather than never.
         if Self.canSend(lastEventID: lastEventID) { fields.set("Last-Event-ID", lastEventID) }
         let message = HTTPRequest(
             url: url,

@@ -8,7 +8,7 @@ public struct EventStreamResponse: Hashable, Sendable {
     public var status: Int
     /// The header fields, in their order.
     public var headers: [HTTPHeader]
-    /// Where the response came from, if redirects led to another URL than that of the request.
+    /// The URL of the response, if redirects led away from the request's URL.
     public var url: String?
 
     /// Creates a response.

@@ -1,4 +1,4 @@
-/// What an event stream has counted since it was created. A value: it does not change.
+/// The counts of an event stream since it was created. The value does not change.
 public struct EventStreamStatistics: Hashable, Sendable {
     /// How often the client has tried to connect.
     public var attempts = 0

@@ -21,7 +21,7 @@ final class HubEngine: Sendable {
         var reopen: (@Sendable (_ receive: @escaping OpenedTransport.Receiver) async throws -> any HubTransport)?
         var timers: [TimerID: Scheduled<Void>] = [:]
         var waiters: [WaiterID: CheckedContinuation<Void, any Error>] = [:]
-        /// What decides about another attempt of a start.
+        /// The policy for further attempts of a start.
         var startPolicies: [WaiterID: any RetryPolicy] = [:]
         var calls: [CallID: Call] = [:]
         /// Uploads whose call was not sent yet.
@@ -108,7 +108,7 @@ final class HubEngine: Sendable {
     var state: Machine.State { shared.withLockedValue { $0.state } }
     var status: HubConnectionStatus { shared.withLockedValue { $0.status } }
 
-    /// The current status first, and then those that follow.
+    /// The current status, and then each new one.
     ///
     /// - Parameter time: When the sequence ends; `nil` for no end.
     func statuses(for time: Duration? = nil) -> AsyncStream<HubConnectionStatus> {
@@ -278,8 +278,8 @@ final class HubEngine: Sendable {
         if eventLoop.inEventLoop { body() } else { eventLoop.execute(body) }
     }
 
-    /// Makes an input and carries out the actions: in place on the event loop, so that an event is dealt with before the next
-    /// one, unless the input comes from an action that is being carried out.
+    /// Makes an input and carries out the actions. On the event loop it does so in place, so that an event is handled
+    /// before the next one, unless an action is being carried out.
     private func step(_ input: @escaping @Sendable (inout Machine, Duration) -> [Machine.Action]) {
         guard eventLoop.inEventLoop, !loopState.value.isStepping else {
             return eventLoop.execute { [self] in step(input) }
@@ -288,7 +288,7 @@ final class HubEngine: Sendable {
         let now = now()
         let actions = input(&loopState.value.machine, now)
         let state = loopState.value.machine.state
-        // Whoever is told of a change sees it in the state.
+        // Readers who get a change also see it in the state.
         shared.withLockedValue { $0.state = state }
         for action in actions { run(action, now: now) }
         loopState.value.isStepping = false
@@ -412,7 +412,7 @@ final class HubEngine: Sendable {
     /// Called on the event loop.
     private func received(_ event: HubTransportEvent, _ attempt: AttemptID) {
         guard transport(attempt) != nil else {
-            // The transport is open, and the news of that is still on its way.
+            // The transport is open, but the machine does not know it yet.
             if loopState.value.opening?.attempt == attempt { receivedEarly(event, attempt) }
             return
         }
@@ -597,7 +597,7 @@ extension HubConnectionStatus {
 }
 
 extension Duration {
-    /// Clocks trap where a time is so long that its end has no number. What is no number is no wait.
+    /// Clocks trap if a time is so long that its end has no number. What is not a number means no wait.
     init(clampingSeconds seconds: TimeInterval) {
         self = .seconds(seconds > 0 ? min(seconds, 1e9) : 0)
     }

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 
 /// Runs jobs of the app one after the other, in a task that lives as long as there are any.
 ///
-/// What arrives from the server never waits for them, so a job may call the server and wait for its answer.
+/// Messages from the server never wait for jobs, so a job may call the server and wait for its answer.
 package final class SerialQueue: Sendable {
     package typealias Job = @Sendable () async -> Void
 
@@ -18,7 +18,7 @@ package final class SerialQueue: Sendable {
     /// - Parameter limit: The most that may wait, in the unit of the sizes.
     package init(limit: Int) { self.limit = limit }
 
-    /// Returns whether there was room for the job.
+    /// Returns whether the job was accepted.
     package func add(size: Int = 1, _ job: @escaping Job) -> Bool {
         let (isAdded, mustStart) = state.withLockedValue { state in
             guard state.size + size <= limit || state.jobs.isEmpty else { return (false, false) }

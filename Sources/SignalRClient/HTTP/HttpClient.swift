@@ -53,7 +53,7 @@ public struct HttpRequest: Sendable {
     }
 }
 
-/// What is known about a response, but for its body.
+/// A response without its body.
 public struct HttpResponse: Sendable {
     /// The status.
     public let statusCode: Int

@@ -1,7 +1,7 @@
 import RealtimeHTTP
 import RealtimeNetworking
 
-/// The client for requests that options name no other for.
+/// The default HTTP client.
 final class PooledHttpClient: HttpClient {
     /// It also streams responses, which an ``HttpClient`` cannot.
     let requester: AsyncHTTPRequester

@@ -2,13 +2,13 @@ public import Logging
 
 /// How important a line of the log is.
 public enum LogLevel: Int, Sendable {
-    /// For whoever looks for a fault.
+    /// For finding faults.
     case debug
-    /// What happens to the connection.
+    /// Changes of the connection.
     case information
-    /// What a person should know about.
+    /// Problems that a person should know about.
     case warning
-    /// What failed.
+    /// Failures.
     case error
 }
 

@@ -17,7 +17,7 @@ final class StreamBuffer: Sendable {
 
     init(limit: Int) { self.limit = limit }
 
-    /// Returns whether there was room for the item.
+    /// Returns whether the item was accepted.
     func append(_ item: EncodedValue) -> Bool {
         let (waiting, hasRoom): (CheckedContinuation<Next, Never>?, Bool) = state.withLockedValue { state in
             guard state.end == nil else { return (nil, true) }

@@ -202,7 +202,7 @@ final class HttpConnector: HubTransportOpener {
         }
     }
 
-    /// Opens a transport. If the server answers with 401, the app is asked for another token, and it is tried once more.
+    /// Opens a transport. If the server answers with 401, the app is asked for another token, and it is tried again.
     private func withFreshToken<T>(_ http: HubHTTP, _ open: () async throws -> T) async throws -> T {
         do {
             return try await open()

@@ -1,7 +1,7 @@
 package import NIOCore
 package import SignalRCore
 
-/// What carries the bytes of a connection. All calls are made on the event loop.
+/// A transport that carries the bytes of a connection. All calls are made on the event loop.
 package protocol HubTransport: Sendable {
     /// Sends bytes after those of earlier calls. The promise succeeds when they are written or, for a request, accepted.
     func send(_ bytes: [UInt8], promise: EventLoopPromise<Void>?)
@@ -13,10 +13,10 @@ package protocol HubTransport: Sendable {
     func abort()
 }
 
-/// What happens to a transport. It is reported on the event loop, in order, and nothing follows `.closed`.
+/// An event of a transport. Events are reported on the event loop, in order. `.closed` is the last one.
 package enum HubTransportEvent: Sendable {
     case bytes([UInt8])
-    /// Without a failure if the server ended it as it should.
+    /// Without a failure if the server closed it in an orderly way.
     case closed(HubFailure?)
 }
 
@@ -55,7 +55,7 @@ package protocol HubTransportOpener: Sendable {
 }
 
 extension HubFailure {
-    /// What the core shall know about an error.
+    /// The core's view of an error.
     init(_ error: any Error) {
         switch error {
         case let error as HubFailure: self = error

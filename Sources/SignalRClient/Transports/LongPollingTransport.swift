@@ -9,7 +9,7 @@ final class LongPollingTransport: HubTransport {
         var isEnded = false
     }
 
-    /// Longer than servers take to answer that there is nothing, which is 90 seconds by default.
+    /// Longer than a poll without messages takes, which is 90 seconds by default.
     private static let minimumTimeout: TimeInterval = 120
     private static let closeTimeout: TimeInterval = 5
 

@@ -10,7 +10,7 @@ final class PostSender: Sendable {
         var task: Task<Void, Never>?
         /// Set once nothing more is to be sent: it fails what still comes.
         var end: HubFailure?
-        /// Who waits until all is sent.
+        /// The tasks that wait until everything is sent.
         var flushing: [CheckedContinuation<Void, Never>] = []
     }
 

@@ -96,7 +96,7 @@ final class WebSocketTransport: HubTransport {
 }
 
 extension HubFailure {
-    /// `nil` for a connection that the server closed as it should.
+    /// `nil` for a connection that the server closed in an orderly way.
     fileprivate init?(_ closure: WebSocketClosure) {
         if closure.error == nil, closure.code == .normalClosure { return nil }
         let message: String

@@ -46,7 +46,7 @@ struct CallArguments: Sendable {
 
 /// A sequence of the app, whose elements go to the server one by one.
 struct Upload: Sendable {
-    /// The sequence. Whether it is one can be asked again at any time, whether it is Sendable cannot.
+    /// The sequence. Code can check at any time whether it is a sequence, but not whether it is Sendable.
     private let sequence: any Sendable
     private let coder: HubCoder
 

@@ -1,11 +1,11 @@
 /// How a connection is made.
 public struct HttpConnectionOptions: Sendable {
-    /// Gets the lines of the log. Default: `nil`, which means the handler of the builder.
+    /// The handler that gets the lines of the log. Default: `nil`, which means the handler of the builder.
     public var logHandler: (any LogHandler)?
     /// The lowest level that is logged. Default: `nil`, which means that of the builder.
     public var logLevel: LogLevel?
     /// Returns the bearer token, or `nil` for none. The client asks it whenever it negotiates, so also whenever it
-    /// reconnects, and once more if the server answers with 401. Default: `nil`.
+    /// reconnects, and again if the server answers with 401. Default: `nil`.
     public var accessTokenFactory: (@Sendable () async throws -> String?)?
     /// Whether the token is also sent in the query, as `access_token`. Queries are often logged by servers, so use it only
     /// for servers that do not read the header. Default: `false`.

@@ -1,4 +1,4 @@
-/// Where a connection stands.
+/// The state of a connection.
 public enum HubConnectionState: Sendable {
     /// There is no connection, and the client does not try to get one.
     case Stopped
@@ -10,7 +10,7 @@ public enum HubConnectionState: Sendable {
     case Reconnecting
 }
 
-/// Where a connection stands, with the reasons. See ``HubConnection/states``.
+/// The state of a connection, with the reasons. See ``HubConnection/states``.
 public enum HubConnectionStatus: Sendable {
     /// There is no connection: `nil` if it was never started, or ended without an error.
     case stopped((any Error)?)

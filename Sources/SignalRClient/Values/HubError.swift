@@ -1,8 +1,8 @@
 /// An error whose message the server may know. Throw it in a handler that answers a call of the server.
 ///
-/// Of any other error, the server learns only that the handler failed: messages may contain what is secret.
+/// For any other error, the server learns only that the handler failed, because messages may contain secrets.
 public struct HubError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// What the server gets.
+    /// The text that the server gets.
     public var message: String
 
     /// Creates an error.

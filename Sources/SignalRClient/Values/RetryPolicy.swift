@@ -6,7 +6,7 @@ public protocol RetryPolicy: Sendable {
     func nextRetryInterval(retryContext: RetryContext) -> TimeInterval?
 }
 
-/// What a ``RetryPolicy`` can base its decision on.
+/// The facts that a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Sendable {
     /// How many attempts have failed since the connection was lost: 0 the first time that the client asks.
     public let retryCount: Int
@@ -48,7 +48,7 @@ public struct FixedDelayRetryPolicy: RetryPolicy, Hashable {
 public struct ExponentialDelayRetryPolicy: RetryPolicy, Hashable {
     /// The bound of the first wait, in seconds. Default: 1.
     public var base: TimeInterval
-    /// What the bound grows by each time. Default: 2.
+    /// The factor by which the limit grows each time. Default: 2.
     public var factor: Double
     /// The bound that is never passed, in seconds. Default: 30.
     public var cap: TimeInterval

@@ -25,7 +25,8 @@ package struct AttemptID: Hashable, Sendable {
     package var number: UInt64
 }
 
-/// What the handshake begins and what calls, streams and answers belong to. It outlives a transport that is resumed.
+/// A connection: the handshake begins it, and calls, streams and answers belong to it. It outlives a transport that is
+/// resumed.
 package struct SessionID: Hashable, Sendable {
     package var number: UInt64
 }
@@ -41,11 +42,11 @@ package struct TimerID: Hashable, Sendable {
         case handshake
         /// The wait before the next attempt is over.
         case retry
-        /// Nothing may have been sent for a while.
+        /// Check whether nothing was sent for a while.
         case keepAlive
-        /// Nothing may have been received for too long.
+        /// Check whether nothing was received for too long.
         case serverTimeout
-        /// What was received is to be acknowledged.
+        /// Acknowledge received messages.
         case acknowledgement
         /// The wait before the next try to resume the connection is over.
         case resume
@@ -77,7 +78,7 @@ public struct HttpTransportType: OptionSet, Hashable, Sendable {
     public static let longPolling = HttpTransportType(rawValue: 4)
 }
 
-/// What is known about a transport that is open.
+/// The properties of an open transport.
 package struct TransportInfo: Hashable, Sendable {
     /// The id that other clients may know; `nil` without a negotiation.
     package var connectionID: String?
@@ -95,7 +96,7 @@ package struct TransportInfo: Hashable, Sendable {
     var needsKeepAlive: Bool { transport != .longPolling }
 }
 
-/// What the app is told about the connection.
+/// A change of the connection that is reported to the app.
 package enum HubStatus: Hashable, Sendable {
     case stopped(HubFailure?)
     /// Times are those of the machine's clock.

@@ -34,7 +34,7 @@ extension HubStateMachine {
         }
     }
 
-    /// The transport ended: without a failure if the server ended it as it should.
+    /// The transport ended: without a failure if the server closed it in an orderly way.
     package mutating func closed(_ id: AttemptID, _ failure: HubFailure?, now: Duration) -> [Action] {
         collect { machine in
             guard machine.attempt?.id == id, machine.attempt?.info != nil else { return }
@@ -266,7 +266,7 @@ extension HubStateMachine {
         setTimer(.serverTimeout, after: configuration.serverTimeout)
     }
 
-    /// The timer is not set anew whenever something is sent: it looks at when that was.
+    /// The timer is not restarted whenever something is sent: it checks the time when it fires.
     mutating func keepAlive(now: Duration) {
         guard let session else { return }
         let due = session.lastSent + configuration.keepAliveInterval
@@ -318,7 +318,7 @@ extension HubStateMachine {
         if isForgotten { resumptionFailed(now: now) } else { scheduleReopen(now: now) }
     }
 
-    /// The server has to be told first where this side goes on, and then what it may not have got.
+    /// First this side says where it continues. Then it sends what the server may not have got.
     private mutating func reopened(now: Duration) {
         guard case .down(let since, let tries) = session?.resumption?.link, let resumption = session?.resumption else {
             return

@@ -116,7 +116,7 @@ package struct HubStateMachine: Sendable {
         case stream
     }
 
-    /// What belongs to one connection, and ends with it.
+    /// The state of one connection. It ends with the connection.
     struct Session: Sendable {
         var id: SessionID
         var info: TransportInfo

@@ -1,10 +1,10 @@
-/// What both sides remember so that a connection survives the loss of its transport.
+/// The messages that both sides keep so that a connection survives the loss of its transport.
 ///
 /// Each side numbers the messages that it sends, and keeps them until the other side has acknowledged them.
 package struct Resumption: Sendable {
     package enum Link: Hashable, Sendable {
         case up
-        /// The transport was lost at this time, and so many tries to open another one were made.
+        /// The transport was lost at this time, and this many tries to open another one were made.
         case down(since: Duration, tries: Int)
         /// A new transport is open, and the server has not said yet with which message it goes on.
         case synchronizing(since: Duration, tries: Int)
@@ -20,13 +20,13 @@ package struct Resumption: Sendable {
         package var receipt: WaiterID?
     }
 
-    /// Beyond so many bytes, messages wait until the server has acknowledged others.
+    /// Beyond this many bytes, messages wait until the server has acknowledged others.
     let limit: Int
     package var link = Link.up
     package private(set) var sentCount: UInt64 = 0
     package private(set) var unacknowledged: [Sent] = []
     package private(set) var bufferedBytes = 0
-    /// What waits because the buffer is full.
+    /// Messages that wait because the buffer is full.
     package private(set) var held: [Held] = []
     private var next: UInt64 = 1
     package private(set) var latest: UInt64 = 0
@@ -35,14 +35,14 @@ package struct Resumption: Sendable {
 
     private var isFull: Bool { bufferedBytes >= limit }
 
-    /// Nothing overtakes what already waits.
+    /// New messages wait behind those that wait already.
     package var mustWait: Bool { isFull || !held.isEmpty }
 
     package mutating func hold(_ bytes: [UInt8], _ receipt: WaiterID?) {
         held.append(Held(bytes: bytes, receipt: receipt))
     }
 
-    /// The message that waits longest, if there is room for it.
+    /// The message that waits longest, if the buffer can hold it.
     package mutating func takeHeld() -> Held? { isFull || held.isEmpty ? nil : held.removeFirst() }
 
     package mutating func sent(_ bytes: [UInt8]) {

@@ -1,10 +1,10 @@
-/// What the core knows as an error: one of the two public types, or that the app has cancelled.
+/// An error of the core: one of the two public types, or a cancellation by the app.
 package enum HubFailure: Error, Hashable, Sendable {
     case signalR(SignalRError)
     case client(SignalRClientError)
     case cancelled
 
-    /// What the app gets.
+    /// The error that the app gets.
     package var error: any Error {
         switch self {
         case .signalR(let error): error

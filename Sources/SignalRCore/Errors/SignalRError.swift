@@ -1,6 +1,6 @@
 /// An error of a SignalR connection. The cases are those of Microsoft's Swift client.
 ///
-/// What has no case here is a ``SignalRClientError``.
+/// Errors without a case here are ``SignalRClientError``.
 public enum SignalRError: Error, Hashable, Sendable {
     /// A message ended too early.
     case incompleteMessage
@@ -54,7 +54,7 @@ public enum SignalRError: Error, Hashable, Sendable {
     case unexpectedMessageType(String)
     /// The stream was cancelled.
     case streamCancelled
-    /// Nothing came from the server for so many seconds.
+    /// Nothing came from the server for this many seconds.
     case serverTimeout(Double)
 }
 

@@ -70,7 +70,7 @@ enum JSONHubProtocol {
         case .invocation: return .invocation(try members.invocation(id: members.id))
         case .streamInvocation:
             let id = try members.requiredID()
-            // Without an id, the items could not be told from those of others.
+            // Without an id, the items could not be distinguished from those of others.
             guard !id.isEmpty else { throw HubProtocolViolation("a message has an empty 'invocationId'") }
             return .streamInvocation(try members.invocation(id: id))
         case .streamItem:

@@ -1,4 +1,4 @@
-/// Finds where the parts of a JSON text are, and decodes only those that the hub protocol itself needs.
+/// Finds if the parts of a JSON text are, and decodes only those that the hub protocol itself needs.
 ///
 /// It does not recurse, and takes any bytes.
 package struct JSONScanner {

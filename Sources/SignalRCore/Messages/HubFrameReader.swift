@@ -22,7 +22,7 @@ package struct HubFrameReader: Sendable {
     /// - Parameter limit: The largest frame, in bytes. It bounds what the reader keeps.
     package init(limit: Int) { self.limit = limit }
 
-    /// What follows belongs to the protocol.
+    /// The rest belongs to the protocol.
     package mutating func begin(_ hubProtocol: HubProtocol) {
         framing = hubProtocol.isBinary ? .prefixed : .separated
     }
@@ -74,7 +74,7 @@ package struct HubFrameReader: Sendable {
     private mutating func drop(_ count: Int) {
         buffer = buffer.dropFirst(count)
         searched = 0
-        // A slice keeps the whole array: what is left is mostly nothing.
+        // A slice would keep the whole array, and the rest is usually empty.
         if buffer.isEmpty { buffer = [] }
     }
 }

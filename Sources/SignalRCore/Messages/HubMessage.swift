@@ -3,7 +3,7 @@ package typealias EncodedValue = ArraySlice<UInt8>
 
 /// A message of the hub protocol, in either direction.
 ///
-/// What the app's types decide, arguments, items and results, stays encoded: only who knows the type can decode it.
+/// Arguments, items and results stay encoded, because only the app knows their types.
 package enum HubMessage: Hashable, Sendable {
     /// Calls a method. Without an id, no answer is wanted.
     case invocation(HubInvocation)

@@ -1,6 +1,6 @@
 /// The addresses of a hub, made from the one that the app gave. They are texts: what the query means is the server's matter.
 package enum ConnectionURL {
-    /// Where to negotiate: the path gets another segment, and the query stays.
+    /// The URL for the negotiation: the path gets another segment, and the query stays.
     package static func negotiation(_ base: String, resumable: Bool) -> String {
         let (path, query, _) = split(base)
         var url = path + (path.hasSuffix("/") ? "" : "/") + "negotiate"
@@ -12,13 +12,13 @@ package enum ConnectionURL {
         return url
     }
 
-    /// Where a transport connects. Without a token, there was no negotiation.
+    /// The URL of a transport. Without a token, there was no negotiation.
     package static func transport(_ base: String, token: String?) -> String {
         guard let token else { return base }
         return adding("id=" + percentEncoded(token), to: split(base).url)
     }
 
-    /// Where to poll: the number makes the address new for caches.
+    /// The URL of a poll. The number makes it new for caches.
     package static func poll(_ transport: String, number: UInt64) -> String { adding("_=\(number)", to: transport) }
 
     package static func adding(_ name: String, _ value: String, to url: String) -> String {

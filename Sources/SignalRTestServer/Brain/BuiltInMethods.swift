@@ -3,7 +3,7 @@ import SignalRCore
 
 /// The methods that every test hub has.
 enum BuiltInMethods {
-    /// Those that take time.
+    /// Methods that take time.
     static func task(_ name: String, isStream: Bool) -> HubBrain.Method? {
         switch (name, isStream) {
         case ("slow", false):

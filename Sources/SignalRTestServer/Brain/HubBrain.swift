@@ -3,7 +3,7 @@ import NIOCore
 import SignalRClient
 import SignalRCore
 
-/// What the server decides, whatever the transport. It lives on the event loop.
+/// The server's decisions, for every transport. It lives on the event loop.
 final class HubBrain {
     /// A method that the app has registered.
     typealias Method = @Sendable (TestHubCall, [EncodedValue]) async throws -> HubOutcome
@@ -20,7 +20,7 @@ final class HubBrain {
     var redirectToken: String?
     /// Bytes go out in pieces of this size.
     var pieceSize: Int?
-    /// Nothing is sent, and nothing that arrives has an effect.
+    /// The server sends nothing, and ignores everything that arrives.
     var isSilent = false
     private var serial = 0
     /// The way back to here, from the tasks of methods.

@@ -9,7 +9,7 @@ final class ServerConnection {
     let headers: [String: String]
     /// `nil` while there is no transport.
     var link: (any ServerLink)?
-    /// What there was to send before the first transport.
+    /// Messages that were sent before the first transport was open.
     var early: [[UInt8]] = []
     var coder: HubCoder?
     var reader = HubFrameReader(limit: 64 << 20)

@@ -1,4 +1,4 @@
-/// What carries the bytes of one connection to the client. All calls are made on the event loop.
+/// A link that carries the bytes of one connection to the client. All calls are made on the event loop.
 protocol ServerLink: AnyObject {
     func write(_ bytes: [UInt8], isBinary: Bool)
 

@@ -95,7 +95,7 @@ extension HubBrain {
         faults.contains { $0.step == step && $0.skip == 0 && $0.count > 0 }
     }
 
-    /// A request of this step is answered as it should.
+    /// A request of this step is answered correctly.
     private func countFault(_ step: TestHubStep) {
         if let index = faults.firstIndex(where: { $0.step == step && $0.skip > 0 }) { faults[index].skip -= 1 }
     }

@@ -30,7 +30,7 @@ final class HubHTTPHandler: ChannelInboundHandler, RemovableChannelHandler {
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
-        // An upgrade that is not accepted is reported, and comes as a request.
+        // NIO reports an upgrade that is not accepted, and passes it on as a request.
         if error is NIOWebSocketUpgradeError { return }
         context.close(promise: nil)
     }

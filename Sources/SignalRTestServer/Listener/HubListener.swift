@@ -53,7 +53,7 @@ enum HubListener {
     }
 }
 
-/// A request, as the brain looks at it.
+/// A request, as the brain needs it.
 struct ReceivedRequest: Sendable {
     var method: String
     var path: String

@@ -62,7 +62,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// For a TLS handshake that failed; `certificate` is the server's, where it came so far.
+    /// For a TLS handshake that failed; `certificate` is the server's, if it has arrived.
     static func securing(
         _ request: WebSocketRequest,
         _ error: (any Error)?,
@@ -117,7 +117,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// What the operating system says of it, where it is from there.
+    /// The operating system's text, if the error comes from there.
     private static func reason(_ error: (any Error)?) -> String {
         (error as? IOError).map { ": \(String(cString: strerror($0.errnoCode)))" } ?? ""
     }

@@ -121,7 +121,7 @@ extension WebSocketSession {
                 violated(error)
             }
         }
-        // Whoever ended the connection has let go of it.
+        // The code that ended the connection has released it.
         if receive != nil { swap(&reader, &self.reader) }
         hasReadInPart = isInPart
     }

@@ -42,7 +42,7 @@ extension WebSocketSession {
     /// Reports the end, and leaves it to the peer to end the TCP connection: if we did, what it has sent meanwhile
     /// would make the system reset the connection, and our close frame could be lost.
     ///
-    /// Reports first: where our close frame cannot be written any more, the channel ends while it is being written.
+    /// Reports first: if our close frame cannot be written any more, the channel ends while it is being written.
     private func linger(_ closure: WebSocketClosure, sending code: WebSocketCloseCode, reason: String = "") {
         let hasSentClose = stage != .open
         setReading(true)
@@ -67,7 +67,7 @@ extension WebSocketSession {
         }
     }
 
-    /// Lets go of everything, and reports how it ended where that is still to be done.
+    /// Releases everything, and reports how it ended unless that was done.
     func end(_ closure: WebSocketClosure?) {
         stage = .ended
         closingTimer?.cancel()

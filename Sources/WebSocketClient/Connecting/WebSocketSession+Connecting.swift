@@ -44,7 +44,7 @@ extension WebSocketSession {
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         makeConnection(
             bootstrap
-                // The attempt as a whole is timed by whoever asked for it.
+                // The caller limits the time of the whole attempt.
                 .connectTimeout(.hours(24))
                 .channelOption(.tcpOption(.tcp_nodelay), value: 1)
                 // A connection keeps its last buffers, and they never shrink: they are small until much comes at once.
@@ -123,7 +123,7 @@ extension WebSocketSession {
         }
     }
 
-    /// The certificate is verified. Not a byte goes out before its key is one of those that are expected.
+    /// The certificate is verified. No byte is sent before its key is one of the pins.
     func secured() {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
         if case .full = options.tls.certificateVerification, let name = request.serverNameForTLS,

@@ -30,30 +30,30 @@ package final class WebSocketSession {
     let eventLoop: any EventLoop
 
     var stage = Stage.connecting
-    /// What the connection goes through.
+    /// The phases of the connection.
     var proxy: ProxyServer?
-    /// What the proxy answered, where it has.
+    /// The proxy's answer, if there is one.
     var proxyStatus: HTTPResponseStatus?
     /// Nil once `.closed` was given, or nothing may be given any more.
     var receive: (@Sendable (WebSocketEvent) -> Void)?
-    /// Nil where none was begun, or the attempt has come further.
+    /// Nil if none was begun, or the attempt has come further.
     var hostLookup: (any Resolver)?
-    /// The channels that may become the connection; more than one where the host has several addresses.
+    /// The channels that may become the connection; more than one if the host has several addresses.
     var candidates: [any Channel] = []
     var context: ChannelHandlerContext?
     var upgrade: UpgradeResponseReader?
     var reader: WebSocketFrameReader
     var isReadingFrames = false
-    /// What has come while frames were read. NIO empties the socket if a write fails, also in the middle of a read.
+    /// Bytes that came while frames were read. NIO empties the socket if a write fails, also in the middle of a read.
     var unreadBytes: [ByteBuffer] = []
-    /// What NIO reported before the channel's end.
+    /// The error that NIO reported before the channel's end.
     var failure: (any Error)?
     /// Ends a closing handshake that the peer does not.
     var closingTimer: Scheduled<Void>?
-    /// The payload of the latest ping, where the peer does not read what we send.
+    /// The payload of the latest ping, if the peer does not read what we send.
     var unansweredPing: ByteBuffer?
     var hasUnflushedPong = false
-    /// The bytes that waited when the first of what is not flushed yet was sent; nil where all is flushed.
+    /// The bytes that waited when the first of what is not flushed yet was sent; nil if all is flushed.
     private var backlog: Int?
     /// The bytes that waited after what was last sent on a backlog within the limit: however many these are, they are
     /// what there was to say at once.
@@ -100,7 +100,7 @@ extension WebSocketSession {
         endIfUnread(context)
     }
 
-    /// Zero where the channel takes more without a word.
+    /// Zero if the channel accepts more.
     private func unwrittenBytes(_ context: ChannelHandlerContext) -> Int {
         guard !context.channel.isWritable else { return 0 }
         return (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0

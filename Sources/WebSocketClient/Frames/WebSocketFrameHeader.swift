@@ -12,7 +12,7 @@ package enum WebSocketOpcode: UInt8, Hashable, Sendable {
     package var isControl: Bool { rawValue & 0x8 != 0 }
 }
 
-/// What precedes a frame's payload, as a server may send it.
+/// The bytes before a frame's payload, as a server may send them.
 package struct WebSocketFrameHeader: Hashable, Sendable {
     package var opcode: WebSocketOpcode
     package var isFinal: Bool
@@ -21,9 +21,9 @@ package struct WebSocketFrameHeader: Hashable, Sendable {
     /// How many bytes the header itself has.
     package var size: Int
 
-    /// Reads the header at the buffer's reader index, which stays; nil where more bytes are needed.
+    /// Reads the header at the buffer's reader index, which stays; nil if more bytes are needed.
     ///
-    /// A header that no server may send is refused as soon as it can be told.
+    /// A header that no server may send is refused as early as possible.
     package init?(peekingInto buffer: ByteBuffer) throws(WebSocketViolation) {
         let start = buffer.readerIndex
         guard let first = buffer.getInteger(at: start, as: UInt8.self) else { return nil }

@@ -15,13 +15,13 @@ package struct WebSocketFrameReader: Sendable {
         case fragment
         case ping(ByteBuffer)
         case pong(ByteBuffer)
-        /// The code is 1005 where the frame had none.
+        /// The code is 1005 if the frame had none.
         case close(WebSocketCloseCode, String)
     }
 
     private let maximumMessageSize: Int
     private var input = ByteBuffer()
-    /// What is left of a data frame whose payload is collected in `message`.
+    /// The rest of a data frame whose payload is collected in `message`.
     private var frame: UnfinishedFrame?
     private var message: UnfinishedMessage?
 
@@ -58,7 +58,7 @@ package struct WebSocketFrameReader: Sendable {
         var offset = 0
         while let payload = bytes.payloadOfTextFrame(at: offset), payload.count <= maximumMessageSize {
             let text = bytes.extracting(payload)
-            // A closure: a key path is made anew each time.
+            // A closure, because a key path would be created each time.
             guard text.withUnsafeBytes({ $0.isUTF8 }) else { break }
             offset = payload.upperBound
             guard receive(text) else { break }
@@ -66,7 +66,7 @@ package struct WebSocketFrameReader: Sendable {
         self.input.moveReaderIndex(forwardBy: offset)
     }
 
-    /// The next thing that is complete; nil where more bytes are needed.
+    /// The next thing that is complete; nil if more bytes are needed.
     package mutating func next() throws(WebSocketViolation) -> Output? {
         if let output = try read() { return output }
         // The memory goes back to NIO, which then has no need of more for the next bytes.
@@ -126,7 +126,7 @@ package struct WebSocketFrameReader: Sendable {
         return .close(code, String(buffer: payload))
     }
 
-    /// Moves what has come of the frame's payload into the message.
+    /// Moves the received part of the frame's payload into the message.
     private mutating func collect() throws(WebSocketViolation) -> Output? {
         guard var frame else { return nil }
         if let part = input.readSlice(length: min(frame.missing, input.readableBytes)) {
@@ -147,7 +147,8 @@ package struct WebSocketFrameReader: Sendable {
 }
 
 extension Span<UInt8> {
-    /// Where the payload of the frame is, if it is the only one of a text, has a length of at most 16 bits, and is complete.
+    /// The place of the frame's payload, if it is a whole text message, has a length of at most 16 bits, and is
+    /// complete.
     fileprivate func payloadOfTextFrame(at offset: Int) -> Range<Int>? {
         guard offset &+ 4 <= count, self[offset] == 0x81 else { return nil }
         let start: Int
@@ -181,7 +182,7 @@ private struct UnfinishedMessage: Sendable {
         payload.reserveCapacity(minimumWritableBytes: min(length, 65_536))
     }
 
-    /// False where a text is not UTF-8.
+    /// False if a text is not UTF-8.
     mutating func append(_ part: ByteBuffer) -> Bool {
         payload.writeImmutableBuffer(part)
         guard isText else { return true }

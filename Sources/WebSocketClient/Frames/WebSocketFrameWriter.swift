@@ -15,7 +15,7 @@ package enum WebSocketFrameWriter {
         frame(opcode, length: payload.readableBytes, allocator: allocator) { $0.writeImmutableBuffer(payload) }
     }
 
-    /// A close frame; without a code where that is 1005, or is none that a frame can hold.
+    /// A close frame; without a code if it is 1005, or cannot be in a frame.
     package static func closeFrame(_ code: WebSocketCloseCode, reason: String, allocator: ByteBufferAllocator)
         -> ByteBuffer
     {
@@ -44,7 +44,7 @@ package enum WebSocketFrameWriter {
             buffer.writeInteger(0x80 | 127 as UInt8)
             buffer.writeInteger(UInt64(truncatingIfNeeded: length))
         }
-        // The key must not be foreseeable for whoever chose the payload; Swift's generator takes it from the system.
+        // The author of the payload must not be able to guess the key; Swift's generator takes it from the system.
         let key = UInt32.random(in: .min ... .max)
         buffer.writeInteger(key, endianness: .host)
         let headerSize = buffer.readableBytes

@@ -1,4 +1,4 @@
-/// What the peer did that ends a WebSocket connection, and the close code that tells it so.
+/// A violation by the peer that ends the connection, with the close code for it.
 package struct WebSocketViolation: Error, Hashable, Sendable {
     package let closeCode: WebSocketCloseCode
     package let message: String

@@ -26,7 +26,7 @@ package struct UpgradeResponseReader: Sendable {
 
     /// Takes from the buffer what belongs to the answer; true once the answer is complete and right.
     ///
-    /// An answer that is not the one wanted is refused as soon as that can be told.
+    /// An unwanted answer is refused as early as possible.
     package mutating func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
         while bytes.readableBytes > 0 {
             let rest = bytes.readableBytesView
@@ -55,7 +55,7 @@ package struct UpgradeResponseReader: Sendable {
     /// control characters in text.
     private static func beginsTLS(_ byte: UInt8) -> Bool { byte == 21 || byte == 22 }
 
-    /// True where that was the answer's last line.
+    /// True if that was the answer's last line.
     private mutating func endLine() throws(WebSocketError) -> Bool {
         var text = String(buffer: line)
         line.clear()
@@ -85,7 +85,7 @@ package struct UpgradeResponseReader: Sendable {
             (100...999).contains(status)
         else { throw malformed("it does not start with an HTTP status") }
         guard status / 100 == 1 else {
-            // Cut once more, for escapes are longer than what they stand for.
+            // Cut again, because escapes are longer than their characters.
             let reason =
                 parts.count > 2
                 ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""

@@ -65,7 +65,7 @@ extension WebSocketSession {
     }
 }
 
-/// Sends the request for a tunnel, and tells what comes of it. What NIOExtras has for this keeps a timer, and with it
+/// Sends the request for a tunnel, and reports the result. What NIOExtras has for this keeps a timer, and with it
 /// the credentials, for each proxy that refuses.
 private final class ProxyConnectHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = HTTPClientResponsePart

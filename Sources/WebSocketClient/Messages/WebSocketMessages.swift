@@ -16,7 +16,7 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
     public typealias Failure = WebSocketError
 
     let buffer: MessageBuffer
-    /// Whatever has to live as long as somebody iterates.
+    /// An object that has to live as long as the sequence is iterated.
     let owner: any Sendable
 
     /// Creates an iterator.
@@ -60,7 +60,7 @@ final class MessageBuffer: Sendable {
     }
 
     private let limit: Int
-    /// Messages of no size take memory too.
+    /// Empty messages take memory too.
     private let maximumCount = 4_096
     private let eventLoop: any EventLoop
     private let source = NIOLockedValueBox<WebSocketConnection?>(nil)

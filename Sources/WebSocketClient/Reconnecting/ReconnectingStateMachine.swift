@@ -14,7 +14,7 @@ struct ReconnectingStateMachine: Sendable {
             case attempt
             /// The wait before the next attempt is over.
             case retry
-            /// Nothing may have come for the heartbeat's interval.
+            /// Check whether nothing came for the heartbeat's interval.
             case heartbeat
             /// The server may not have answered the heartbeat.
             case answer

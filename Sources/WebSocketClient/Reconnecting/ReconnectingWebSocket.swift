@@ -17,7 +17,7 @@ public import NIOPosix
 /// ``close(code:reason:)``, if the retry policy ends the attempts, or if the last reference to it and to its ``messages`` is
 /// released.
 public final class ReconnectingWebSocket: Sendable {
-    /// What the WebSocket is doing.
+    /// The state of the WebSocket.
     public enum State: Hashable, Sendable {
         /// ``ReconnectingWebSocket/connect()`` has not been called.
         case idle
@@ -72,7 +72,8 @@ public final class ReconnectingWebSocket: Sendable {
         public var retryPolicy: any RetryPolicy
         /// How the client finds out that a connection is dead. Default: ``Heartbeat/default``.
         public var heartbeat: Heartbeat
-        /// How long a connection must have been open for the retry policy to start anew. Default: 10 seconds.
+        /// How long a connection must have been open before the retry policy starts again from its first delay.
+        /// Default: 10 seconds.
         public var backOffReset: Duration
         /// Makes the messages that each connection begins with, for example to log in or to subscribe. They are sent before
         /// messages that wait. The client calls it on its event loop, so it must not block. Default: none.
@@ -81,7 +82,7 @@ public final class ReconnectingWebSocket: Sendable {
         public var maximumQueuedMessages: Int
         /// How many bytes of messages may wait for a connection. Default: 1 MiB.
         public var maximumQueuedBytes: Int
-        /// Where the client logs. It logs at debug level. Default: nowhere.
+        /// The logger. The client logs at debug level. Default: nil, no log.
         public var logger: Logger
 
         /// Creates options.
@@ -169,7 +170,7 @@ public final class ReconnectingWebSocket: Sendable {
     /// Starts connecting, and returns at once. It has no effect if it, or ``close(code:reason:)``, has been called before.
     public func connect() { session.connect() }
 
-    /// What the WebSocket is doing now.
+    /// The current state of the WebSocket.
     public var state: State { session.state }
 
     /// The state now, and each change of it. The sequence keeps the newest 256 states for a consumer that is slower, and ends
@@ -201,7 +202,7 @@ public final class ReconnectingWebSocket: Sendable {
     /// Closes the WebSocket for good, and returns how it ended. Messages that wait fail.
     ///
     /// - Parameters:
-    ///   - code: 1000 to 1003, 1007 to 1014, or an application's own code from 3000 to 4999. Default: 1000.
+    ///   - code: 1000 to 1003, 1007 to 1014, or an app's own code from 3000 to 4999. Default: 1000.
     ///   - reason: A text for the server. It is cut to 123 bytes. Default: none.
     /// - Throws: ``WebSocketError`` of code ``WebSocketError/Code/invalidCloseCode``. The WebSocket stays open then.
     @discardableResult

@@ -58,7 +58,7 @@ extension WebSocketError.Code {
     public static let invalidPath = Self(rawValue: "invalidPath")
     /// An option has a value that cannot be used, for example a malformed header.
     public static let invalidOption = Self(rawValue: "invalidOption")
-    /// A close code that an application must not send.
+    /// A close code that an app must not send.
     public static let invalidCloseCode = Self(rawValue: "invalidCloseCode")
 
     /// The host name could not be resolved.

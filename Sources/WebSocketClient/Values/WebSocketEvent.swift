@@ -1,6 +1,6 @@
 package import NIOCore
 
-/// What happens on a connection. The connector reports it on the connection's event loop.
+/// An event of a connection. The connector reports it on the connection's event loop.
 package enum WebSocketEvent: ~Escapable {
     /// The upgrade succeeded. The subprotocol is the one that the server chose.
     case opened(subprotocol: String?)

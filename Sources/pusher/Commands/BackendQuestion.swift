@@ -5,7 +5,7 @@ import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// An authorization as somebody has made it.
+/// An authorization, as a backend or a person made it.
 struct GivenAuthorization: Sendable {
     var auth: String
     /// `channel_data` or `user_data`.

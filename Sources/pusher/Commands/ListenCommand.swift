@@ -38,7 +38,7 @@ struct ListenCommand: AsyncParsableCommand {
     )
     var names: [String] = []
 
-    @Option(help: "End after so many printed events.")
+    @Option(help: "Stop after this many printed events.")
     var limit: Int?
 
     @Option(

@@ -12,7 +12,7 @@ struct Listening: Sendable {
     let timeLimit: Duration
     let output: OutputOptions
 
-    /// What the run ends by.
+    /// The reason why the run ends.
     private enum Ending: Sendable {
         case interrupted
         case limit
@@ -163,7 +163,7 @@ struct Listening: Sendable {
                 """
             )
         } catch {
-            // The connection's end is told by its status.
+            // The status reports the connection's end.
             return .none
         }
     }

@@ -174,7 +174,7 @@ struct TriggerCommand: AsyncParsableCommand {
     }
 }
 
-/// What a command reads.
+/// The standard input.
 enum Input {
     /// The text of a file, or of the standard input, without the line break at its end.
     static func text(ofFile path: String?) throws -> String {

@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// What the console knows and does, without its HTTP.
+/// The console's log and actions, without its HTTP.
 actor Console {
     private let server: PusherTestServer
     private var log: ConsoleLog
@@ -10,7 +10,7 @@ actor Console {
     private var delay = 0
     private var isSilent = false
 
-    /// What a page is told.
+    /// An update for a page.
     struct Update: Encodable, Sendable {
         var entries: [ConsoleEntry]
         /// The index of the line after these.
@@ -72,7 +72,7 @@ actor Console {
 
     /// - Parameters:
     ///   - index: The line that the page has not got yet.
-    ///   - state: What the page has been told last.
+    ///   - state: The state that was sent to the page last.
     func update(from index: Int, after state: ConsoleState?) -> Update {
         let entries = log.entries(from: index, limit: Self.updateLimit)
         let next = entries.count < Self.updateLimit ? log.nextIndex : (entries.last?.index ?? index) + 1

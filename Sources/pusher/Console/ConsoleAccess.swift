@@ -58,7 +58,7 @@ struct ConsoleAccess: Sendable {
 /// A request's path and query.
 struct ConsoleTarget {
     let path: String
-    /// Not decoded: none of the console's has anything to decode.
+    /// Not decoded, because no path of the console needs it.
     let parameters: [String: String]
 
     init(_ uri: String) {

@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// What the page asks the server to do.
+/// An action that the page asks for.
 enum ConsoleAction: Hashable, Sendable {
     case publish(event: String, data: String, channel: String)
     case drop(PusherTestServer.Target)
@@ -51,7 +51,7 @@ extension ConsoleAction: Decodable {
             self = .close(
                 try target(),
                 code: try number(.code, in: 0...65_535),
-                // A close frame has no room for more.
+                // A close frame cannot hold more.
                 reason: String(
                     decoding: try values.decode(String.self, forKey: .reason).utf8.prefix(123),
                     as: UTF8.self

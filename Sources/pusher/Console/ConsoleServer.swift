@@ -59,8 +59,8 @@ struct ConsoleServer: Sendable {
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .bind(host: server.host, port: port) { channel in
                 channel.eventLoop.makeCompletedFuture {
-                    // One request after the other is read anyway. With its assistance, a page that goes away would not
-                    // be noticed while it is told updates.
+                    // One request after the other is read anyway. With NIO's assistance, the server would not notice
+                    // that a page has gone while it sends updates.
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(withPipeliningAssistance: false)
                     return try Connection(wrappingChannelSynchronously: channel)
                 }

@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// What a developer pastes to connect a client or a backend to the server.
+/// Snippets that connect a client or a backend to the server.
 struct ConsoleSnippet: Encodable, Sendable {
     let name: String
     let text: String

@@ -28,7 +28,7 @@ struct ConsoleState: Encodable, Equatable, Sendable {
     /// Whether new connections are silent too.
     var isSilent: Bool
 
-    /// What is beyond it is only counted.
+    /// Further ones are only counted.
     private static let listLimit = 500
 
     init(_ server: PusherTestServer, delay: Int, isSilent: Bool) {

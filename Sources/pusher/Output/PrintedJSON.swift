@@ -2,7 +2,7 @@ import PusherProtocol
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// JSON as somebody has written it: its numbers and the order of its members stay.
+/// JSON as it was written, with its numbers and the order of its members.
 struct PrintedJSON: Sendable {
     private enum Token {
         case open(String), close(String), comma, colon
@@ -103,7 +103,7 @@ struct PrintedJSON: Sendable {
         }
     }
 
-    /// Of bytes whose grammar was checked.
+    /// The bytes must be valid JSON.
     private static func tokens(of bytes: ContiguousArray<UInt8>) -> [Token] {
         var tokens: [Token] = []
         var index = 0

@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// What the commands say beside their output.
+/// Messages of the commands, besides their output.
 enum StandardError {
     static let isTerminal = isatty(STDERR_FILENO) == 1
     static let style = TextStyle(isTerminal: isTerminal)

@@ -83,7 +83,7 @@ struct Server: Sendable {
             port: number ?? (host == nil ? 6_001 : useTLS ? 443 : 80),
             useTLS: useTLS
         )
-        // It is no secret, so it is never used with a server that somebody has named.
+        // It is not secret, so it is never used with a server that the user has named.
         if host == nil { application.encryptionMasterKey = PusherTestServer.Options.testEncryptionMasterKey }
     }
 

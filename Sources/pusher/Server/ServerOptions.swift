@@ -1,7 +1,7 @@
 import ArgumentParser
 import Foundation
 
-/// Where the server is and as which application a command speaks to it: the options that commands have in common.
+/// The options of all commands: where the server is, and which application to use.
 struct ServerOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(

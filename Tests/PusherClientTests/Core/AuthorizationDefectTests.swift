@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Defects that other clients have, or had, and this one must not: authorizations, and what hangs on them.
+/// Defects of other clients that this one must not have, about authorizations and what depends on them.
 @Suite("Defects of other clients, in the core: channels that must be authorized")
 struct AuthorizationDefectTests {
     private let forbidden = Result<Authorization, AuthorizationError>.failure(AuthorizationError(.refused, "no"))

@@ -32,7 +32,7 @@ struct AuthorizationTests {
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
         #expect(client.subscribe("private-2").authorizations == ["authorize private-2 for 1.1"])
         for name in ["private-3", "private-4", "private-5"] { #expect(client.subscribe(name) == []) }
-        // A failure makes room as well as a success.
+        // A failure frees a place as a success does.
         #expect(client.authorized("private-2").authorizations == ["authorize private-3 for 1.1"])
         #expect(client.authorized("private-1", forbidden).authorizations == ["authorize private-4 for 1.1"])
         #expect(client.advance(by: .seconds(10)).authorizations.words.contains("authorize private-5 for 1.1"))
@@ -102,7 +102,7 @@ struct AuthorizationTests {
             ]
         )
         #expect(client.decide(.seconds(1)).timers == ["set authorization 1s"])
-        // It takes its turn behind those that were there before.
+        // It waits behind earlier ones.
         #expect(client.advance(by: .seconds(1)).authorizations == [])
         #expect(client.authorized("private-2").authorizations == ["authorize private-3 for 1.1"])
         #expect(client.authorized("private-3").authorizations == ["authorize private-1 for 1.1 again 2"])

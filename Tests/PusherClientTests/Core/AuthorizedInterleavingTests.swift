@@ -71,7 +71,7 @@ struct AuthorizedInterleavingTests {
 
         var isWanted: Bool { client.machine.wantedSubscriptions.map(\.name) == [channel] }
 
-        /// False where the step cannot come.
+        /// False if the step cannot come.
         @discardableResult
         mutating func perform(_ step: Step) -> Bool {
             let asked = client.ledger.authorizations
@@ -118,7 +118,7 @@ struct AuthorizedInterleavingTests {
             }
         }
 
-        /// What is wrong where an answer that nobody waits for does anything.
+        /// The failure if an answer that nobody waits for has an effect.
         func lateAnswersCount() -> String? {
             for (id, question) in forgotten {
                 for result in [

@@ -241,7 +241,7 @@ struct ClientEventTests {
         )
         client.unsubscribe(name)
         subscribe(name, &client)
-        // The channel that it was sent on is gone, and another of its name is none of its business.
+        // The channel that it was sent on was unsubscribed. Another channel of that name does not matter.
         #expect(client.notWritten("client-e") == ["report notSubscribed"])
     }
 

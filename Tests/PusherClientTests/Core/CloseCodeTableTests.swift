@@ -5,7 +5,7 @@ import Testing
 /// Every pair of a state and a range of close codes (protocol clause 6.1).
 @Suite("Table: what each close code does in each state")
 struct CloseCodeTableTests {
-    /// The codes of a range at its ends, and those that servers use.
+    /// The first and last codes of each range, and the codes that servers use.
     struct Range: Sendable {
         var codes: [Int?]
         /// Before the greeting, and on a connection that has not held for a second.
@@ -65,7 +65,7 @@ struct CloseCodeTableTests {
         let summary = client.closed(code: code.map { CloseCode(rawValue: $0) }).summary.words
         let words = code.map { " \($0)" } ?? ""
         #expect(summary.first == "report connectionClosed\(words)")
-        // Whoever follows the statuses learns why even where nothing is waited for. It is followed by the new attempt.
+        // Whoever follows the statuses learns why even if nothing is waited for. It is followed by the new attempt.
         let atOnce = ["status waiting 0s attempt 1 connectionClosed\(words)", "status connecting"]
         let isAtOnce = reaction == .reconnect || reaction == .goOverToTLS
         #expect(summary.filter(atOnce.contains) == (isAtOnce ? atOnce : []), "\(situation), \(words)")

@@ -278,7 +278,7 @@ struct ConnectionStatisticsTests {
 extension CoreClient {
     var statistics: PusherStatistics { machine.statistics(now: now) }
 
-    /// What is not zero of attempts and connections.
+    /// The counts of attempts and connections that are not zero.
     fileprivate var connections: String {
         let connections = statistics.connections
         let counts = [

@@ -140,7 +140,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e2", .second)) == [])
         #expect(try client.received(event("e1", on: other)) == ["deliver private-encrypted-b e1"])
         #expect(client.received(.message(nil)) == ["deliver - message"])
-        // The subscription goes on as it is, and what has no secrets is not held either.
+        // The subscription does not change, and events without secrets are not held either.
         #expect(
             client.received(Envelope(event: EventName.cacheMiss, channel: name)) == ["cache miss private-encrypted-a"]
         )

@@ -60,7 +60,7 @@ struct ErrorAttributionTests {
     func notNamed(message: String) {
         var client = client(pending: ["chat", "chat-1"])
         #expect(client.received(.error(4009, message)) == ["report serverError 4009"])
-        // The timeout is what is left.
+        // Only the timeout remains.
         #expect(
             client.advance(by: .seconds(10)).told == [
                 "failed chat subscriptionTimedOut", "failed chat-1 subscriptionTimedOut",

@@ -202,7 +202,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a"])
         #expect(client.phase(of: "c") == "subscribing")
-        // The same where the first try is nobody's any more.
+        // The same if nobody waits for the first try any more.
         client = self.client(pending: "a")
         client.advance(by: .seconds(10))
         client.unsubscribe("a")

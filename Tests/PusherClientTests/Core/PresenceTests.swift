@@ -30,7 +30,7 @@ struct PresenceTests {
         arguments: [
             // The order of the ids, and what the hash has besides, by id.
             (#"{"count":3,"ids":["c","a"],"hash":{"a":{"n":1},"c":null,"b":2,"aa":3}}"#, #" c a:{"n":1} aa:3 b:2"#),
-            // Ids as numbers, where the hash has them as strings.
+            // Ids as numbers, if the hash has them as strings.
             (#"{"ids":[10,2],"hash":{"2":{"n":1},"10":null}}"#, #" 10 2:{"n":1}"#),
             // PHP: a hash whose keys are 0, 1, 2… is a list, and an empty one is one too.
             (#"{"ids":["0","1"],"hash":[{"n":0},{"n":1}]}"#, #" 0:{"n":0} 1:{"n":1}"#),

@@ -108,7 +108,7 @@ struct ReconnectTests {
         }
         #expect(attempts == limit)
         #expect(client.state == .disconnected)
-        // A call of the application's own starts to count anew.
+        // A call of the app's own starts to count anew.
         client.connect()
         #expect(client.closed().changes.last?.hasPrefix("ask") == (limit > 0))
     }

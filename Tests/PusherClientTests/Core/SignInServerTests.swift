@@ -104,7 +104,7 @@ struct SignInServerTests {
         client.authorized(nil, authorization(of: "other"))
         let transcript = client.received(.signedIn("other"))
         #expect(transcript.wire == ["send 1 subscribe #server-to-user-other"])
-        // That of the user before is not awaited any more; what comes of it is known all the same.
+        // The sign-in of the previous user is no longer awaited. Its outcome is known all the same.
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.received(.success("#server-to-user-other")) == ["stop ownChannel"])
         client.signOut()
@@ -245,7 +245,7 @@ struct SignInServerTests {
         var client = signingIn(pending: ["a"])
         let transcript = client.received(.error(code, message))
         #expect(transcript.told.words.contains { $0.hasPrefix("sign-in signInFailed") } == isRefusal)
-        // Whose it is cannot be said: nobody's, then, and the timeouts are what is left.
+        // The error could belong to several requests, so it belongs to none. Only the timeouts remain.
         #expect(client.phase(of: "a") == "subscribing")
     }
 
@@ -284,7 +284,7 @@ struct SignInServerTests {
         #expect(transcript.told == ["report connectionClosed 4009"])
         #expect(transcript.outcomes == ["resume 1 failed connectionRefused"])
         #expect(client.advance(by: .seconds(3_600)) == [])
-        // The application may ask again, with another user.
+        // The app may ask again, with another user.
         client.connect()
         #expect(client.establish().authorizations == ["authorize the user for 2.1"])
     }
@@ -319,7 +319,7 @@ struct SignInServerTests {
         var client = signedIn()
         #expect(client.subscribe("#server-to-user-u").told == ["failed #server-to-user-u invalidChannelName"])
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
-        // The channel that was refused takes none of the user's events.
+        // The refused channel gets none of the user's events.
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         let attempt = try #require(client.machine.connection.currentAttempt)
         #expect(client.machine.recipient(ofEvent: "message", on: "#server-to-user-u", attempt) == nil)
@@ -349,7 +349,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.online == ["a", "b", "3"])
         #expect(client.received(watchlist(#"[{"name":"offline","user_ids":["b","x"],"more":1}]"#)) == ["offline b x"])
         #expect(client.machine.signIn.online == ["a", "3"])
-        // Others are told to whoever asked for them by name.
+        // Other answers reach the request that named the channel.
         #expect(client.received(watchlist(#"[{"name":"subscribe","user_ids":["z"]}]"#)) == ["subscribe z"])
         #expect(client.machine.signIn.online == ["a", "3"])
         client.closed()

@@ -42,7 +42,7 @@ struct SignInTests {
                 "stop signIn", "set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u",
             ]
         )
-        // The user's channel is none of the application's, and its success no stray one.
+        // The user's channel is not one of the app's, and its success is expected.
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.machine.subscriptions.isEmpty)

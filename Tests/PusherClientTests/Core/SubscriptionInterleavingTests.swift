@@ -44,7 +44,7 @@ struct SubscriptionInterleavingTests {
         var isSubscribed = false
     }
 
-    /// False where the step cannot come.
+    /// False if the step cannot come.
     @discardableResult
     private func perform(_ step: Step, _ client: inout CoreClient, _ server: inout Server) -> Bool {
         let transcript: Transcript

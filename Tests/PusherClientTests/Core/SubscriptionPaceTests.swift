@@ -33,7 +33,7 @@ struct SubscriptionPaceTests {
         numbers.allSatisfy { client.machine.subscriptions["a\($0)"]?.isSubscribed == true }
     }
 
-    /// A server whose windows of a second have room for so many, for as long as something happens.
+    /// A server that accepts this many in a window of a second, while something happens.
     private func serve(_ client: inout CoreClient, limit: Int, _ first: Transcript, seconds: Int) -> Int {
         var words = first.wire.words
         var count = 0
@@ -119,7 +119,7 @@ struct SubscriptionPaceTests {
         guard case .failed(let error) = client.machine.subscriptions["a2"]?.phase else { return }
         #expect(error.message == "Rate limit exceeded" && error.serverCode == 4301)
         #expect(client.timer(.subscriptionPace) == nil)
-        // The application may ask again, and is told again.
+        // The app may subscribe again, and gets another report.
         let again = client.subscribe("a2")
         #expect(again.wire == sent(2...2))
         #expect(serve(&client, limit: 0, again, seconds: 100) == 8)
@@ -138,7 +138,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .milliseconds(100)).wire == sent(2...2))
     }
 
-    // MARK: What the application does meanwhile
+    // MARK: What the app does meanwhile
 
     @Test("What is subscribed while the server takes no more waits behind the others")
     func subscribedMeanwhile() {

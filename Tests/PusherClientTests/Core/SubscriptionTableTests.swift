@@ -41,7 +41,7 @@ struct SubscriptionTableTests {
                 kind.requiresAuthorization
                 ? "authorizing, authorize x for \(number).1" : "subscribing, send \(number) subscribe x"
             words = words.replacing("{begin \(number)}", with: begin)
-            // The effects alone, where others come before them.
+            // The effects alone, if others come before them.
             words = words.replacing("{ask \(number)}", with: "authorize x for \(number).1")
         }
         let isPresence = kind.base == .presence
@@ -70,7 +70,7 @@ struct SubscriptionTableTests {
             .replacing(" x", with: " \(name)")
     }
 
-    /// Where no answer is awaited, an error is nobody's, and is reported.
+    /// If no answer is awaited, an error belongs to no request, and is reported.
     private static func elsewhere(_ situation: SubscriptionSituation) -> Row {
         guard !situation.isPending, situation != .idle else { return [:] }
         return [

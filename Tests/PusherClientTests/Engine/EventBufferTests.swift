@@ -11,7 +11,7 @@ struct EventBufferTests {
         awaitedBy: NIOAsyncTestingEventLoop()
     )
 
-    /// A task that waits for the next element, and does so by now.
+    /// A task that waits for the next element. It is waiting when this returns.
     private func waiting() async -> Task<Int?, Never> {
         let before = buffer.waitingCount
         let task = Task { await buffer.next() }

@@ -58,7 +58,7 @@ struct DisturbedConnectionTests {
             if directions == .toServer { pusher.subscribe(String(repeating: "other", count: 20)) }
             let error = try #require(await errors.next())
             relay.passOn()
-            // Where it is the server that sees it, TCP may end before its alert has come.
+            // If it is the server that sees it, TCP may end before its alert has come.
             if error.code != .connectionClosed || directions == .toClient {
                 #expect(error.code == .tlsFailed)
                 #expect(error.tlsFailure?.reason == .corrupted, "\(error)")

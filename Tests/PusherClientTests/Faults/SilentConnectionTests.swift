@@ -21,7 +21,7 @@ struct SilentConnectionTests {
             #expect(error.code == .connectionTimedOut)
             #expect(error.message.contains("no connection to '\(relay.host)'"))
             try await pusher.connected()
-            // The client has let go of the first one.
+            // The client has closed the first one.
             try await relay.nextConnection(timeout: .patience) { $0.fault == .silent && !$0.isOpen }
         }
     }

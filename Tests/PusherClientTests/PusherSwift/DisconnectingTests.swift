@@ -12,7 +12,7 @@ struct DisconnectingTests {
         case upgrading, awaitingGreeting, waiting, authorizing, subscribing, subscribed, pinging, disconnecting
     }
 
-    /// A client that is at it.
+    /// A client that is connecting.
     private func client(at moment: Moment) async throws -> Pusher {
         switch moment {
         case .upgrading: world.server.failConnections(with: .stalled)

@@ -51,7 +51,7 @@ enum TestSources {
 
     private static func functionName(_ line: Substring) -> String? { identifier(in: line, after: ["func"]) }
 
-    /// The name that follows one of the keywords, where that does not stand in quotes.
+    /// The name that follows one of the keywords, if that does not stand in quotes.
     private static func identifier(in line: Substring, after keywords: Set<Substring>) -> String? {
         let words = line.split(separator: " ")
         var quotes = 0

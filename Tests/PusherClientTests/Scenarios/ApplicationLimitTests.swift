@@ -40,7 +40,7 @@ struct ApplicationLimitTests {
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
         #expect(!world.server.receivedMessages().dropFirst(before).contains { $0.contains(#""\#(name)""#) })
-        // One that is there already is not one more, and what goes makes room.
+        // A channel that is there already does not count again, and one that leaves makes place for another.
         #expect(pusher.subscribe("channel-1").fault == nil)
         pusher.unsubscribe("channel-1")
         let other = pusher.subscribe(name)
@@ -120,7 +120,7 @@ struct ApplicationLimitTests {
         await call()
         #expect(calls.take() == [1, 2, 3])
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings, .tooManyBindings])
-        // Of a callback that was never bound there is nothing to unbind, and it makes no room.
+        // Unbinding a callback that was never bound does nothing, and frees no place.
         unbind(ids[4])
         unbind(ids[0])
         _ = bind(6)

@@ -19,7 +19,7 @@ struct BackPressureTests {
     /// A sequence, whatever its elements are.
     private struct Unread: Sendable {
         let droppedCount: @Sendable () -> Int
-        /// Takes an element. To be called no more often than there are some.
+        /// Takes an element. To be called at most as often as there are elements.
         let take: @Sendable () async -> Bool
 
         init<Element>(_ sequence: EventSequence<Element>) {
@@ -156,7 +156,7 @@ struct BackPressureTests {
         let channel = pusher.subscribe("orders")
         await world.runUntil { channel.subscribed }
         let isLetGo = DispatchSemaphore(value: 0)
-        // Where an expectation fails the queue must go on too.
+        // If an expectation fails the queue must go on too.
         defer { isLetGo.signal() }
         let entered = Log<String>()
         let left = Log<String>()

@@ -73,7 +73,7 @@ struct DialectTests {
         pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         await world.run()
-        // The embedded server, too, knows no public channel that it refuses: its words are sent by hand.
+        // The embedded server refuses no public channels either, so the test sends the refusal itself.
         world.server.failSubscriptions(to: "pending", with: .unanswered)
         let pending = pusher.subscribe("pending")
         await world.run()

@@ -129,7 +129,7 @@ struct HostileTextTests {
     func connections() async throws {
         let pusher = makeClient()
         let statuses = pusher.statuses
-        // A close frame has room for 123 bytes.
+        // A close frame can hold 123 bytes.
         let reason = "hostile" + Self.controls
         world.server.failConnections(1, with: .closed(code: 4200, reason: reason))
         world.server.failConnections(1, with: .error(code: 4200, message: reason))

@@ -132,7 +132,7 @@
             expectAgreement(pusher)
         }
 
-        /// Calls somebody when a metric is first made, and when the first attempts are told.
+        /// Calls a closure when a metric is first made, and when the first attempts are reported.
         private final class CallingFactory: MetricsFactory {
             private final class CallingCounter: CounterHandler {
                 let base: any CounterHandler
@@ -187,7 +187,7 @@
             await world.runUntil { pusher.statistics.authorizations.failed == 1 }
             world.server.failAuthorizations(with: .unanswered)
             pusher.subscribe("private-b").trigger(eventName: "client-a", data: 1)
-            // That something waits is no work by itself, and told with the next.
+            // A waiting event causes no report by itself. The next report includes it.
             world.server.sendPing()
             await world.runUntil { level("pusher.client_events.waiting") == 1 }
             pusher.unsubscribe("private-b")

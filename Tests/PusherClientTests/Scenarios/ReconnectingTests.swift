@@ -352,7 +352,7 @@ struct ReconnectingTests {
     }
 }
 
-/// Looks on, and can hold back or repeat what the client is told.
+/// Watches the transport, and can hold back or repeat its events.
 struct ObservedTransport: Transport {
     let inner: any Transport
     let opened: @Sendable (TransportRequest) -> Void

@@ -17,10 +17,10 @@ struct ReleaseTests {
         init(_ object: AnyObject) { self.object = object }
     }
 
-    /// The client is not where it was to be.
+    /// The client is not if it was to be.
     private struct NotBrought: Error {}
 
-    /// Something that only a closure or a task of the application owns: as long as it is there, so are they.
+    /// Something that only a closure or a task of the app owns: as long as it is there, so are they.
     private final class Owned: Sendable {}
 
     /// A weak reference that a closure can look at.
@@ -138,7 +138,7 @@ struct ReleaseTests {
         pusher?.connection.userDataFetcher = { [owned, connection = pusher?.connection] in
             withExtendedLifetime((owned, connection)) { PusherPresenceChannelMember(userId: "1") }
         }
-        // One that waits, where the channel is not subscribed, and two that read to the end.
+        // One that waits, if the channel is not subscribed, and two that read to the end.
         let tasks = [
             Task { [channel, owned] in
                 _ = try? await channel?.subscribed()

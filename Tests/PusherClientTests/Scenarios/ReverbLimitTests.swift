@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What Laravel Reverb was seen to do, and what has to come of it.
+/// Observed behaviour of Laravel Reverb, and what the client must make of it.
 @Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)))
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
@@ -15,7 +15,7 @@ struct ReverbLimitTests {
         return VirtualWorld(options)
     }
 
-    /// The time until all channels are subscribed, in steps of 100 ms; nil where that takes longer than the patience.
+    /// The time until all channels are subscribed, in steps of 100 ms; nil if that takes longer than the patience.
     private func time(
         until channels: [PusherChannel],
         in world: VirtualWorld,

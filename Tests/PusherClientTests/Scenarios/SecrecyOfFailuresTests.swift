@@ -92,7 +92,7 @@ struct SecrecyOfFailuresTests {
         return ([Self.masterKey] + keys).flatMap { forms(ofKey: $0) }
     }
 
-    /// Everything that a client with these options does, and can be asked for, is shown.
+    /// Prints everything that a client with these options reports and returns.
     private func run(
         _ world: VirtualWorld,
         _ display: Display,
@@ -206,7 +206,7 @@ struct SecrecyOfFailuresTests {
 
     @Test("authorizers that throw what they know")
     func throwing() async throws {
-        // Its text is the application's; it is a cause, and nothing that the client shows by itself.
+        // Its text is the app's; it is a cause, and nothing that the client shows by itself.
         struct Failure: Error, CustomStringConvertible { var description: String { "hush-thrown" } }
         let lines = LogLines()
         let world = VirtualWorld(makeServerOptions())

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Secrets stay secret", .timeLimit(.minutes(5)))
 struct SecrecyTests {
-    /// Signatures, keys of channels, and the secret of the application, as far as they went over the wire or were made.
+    /// Signatures, keys of channels, and the secret of the app, as far as they went over the wire or were made.
     private func secrets(_ server: PusherTestServer, _ channels: [String]) -> [String] {
         var secrets = [server.options.application.secret, server.options.encryptionMasterKey]
         for connection in server.connections {

@@ -47,7 +47,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
         #expect(delegate.errors.elements.first?.clientError.channelName == "presence-a")
         #expect(delegate.errors.elements.first?.message.contains("11 members") == true)
-        // The same subscription, once more without room.
+        // The same subscription, whose list is still full.
         sendMember("12")
         await world.run()
         #expect(delegate.errors.count == 1)
@@ -96,7 +96,7 @@ struct ServerLimitTests {
         #expect(told.elements == ["+1", "+2"])
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // Where there is room again, somebody else has it.
+        // A free place is taken by another member.
         sendMember("1", isAdded: false)
         sendMember("11")
         sendMember("12")
@@ -121,7 +121,7 @@ struct ServerLimitTests {
         await world.run()
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // Those who are there already may not grow beyond it either, and make room when they go.
+        // The data of present members may not exceed the limit either. Members who leave free their place.
         sendMember("1", info: long + long)
         await world.run()
         #expect(channel.findMember(userId: "1")?.userInfo as? String == long)
@@ -167,7 +167,7 @@ struct ServerLimitTests {
         var changes = pusher.user.watchlist.changes.makeAsyncIterator()
         await send("online", ["1", "2", "2", "3", "4", "5"])
         #expect(pusher.user.watchlist.online == ["1", "2", "3"])
-        // What is told is what the server said.
+        // The report equals the server's message.
         #expect(await changes.next()?.userIDs.count == 6)
         await send("online", ["6", "1"])
         await send("offline", ["1", "5"])

@@ -324,7 +324,7 @@ struct SubscribingTests {
             events = channel.events.makeAsyncIterator()
         }
 
-        /// Waits for ever where one of them does not end.
+        /// Waits forever if one of them does not end.
         var areAtEnd: Bool {
             mutating get async {
                 let isEnd = [await resubscriptions.next() == nil, await cacheMisses.next() == nil]

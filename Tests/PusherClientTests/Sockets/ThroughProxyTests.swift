@@ -25,7 +25,7 @@ struct ThroughProxyTests {
             try server.publish(event: "created", data: "1", to: "private-orders")
             #expect(await events.next()?.data == "1")
             let requests = proxy.requests
-            // More, where a slow machine made one too late and it was tried again.
+            // More, if a slow machine made one too late and it was tried again.
             #expect(requests.count >= 2 && requests.allSatisfy { $0.method == "CONNECT" })
             #expect(requests.allSatisfy { $0.host == proxiedName && $0.port == server.port && $0.status == 200 })
         }
@@ -40,7 +40,7 @@ struct ThroughProxyTests {
             try await pusher.connected()
             try await pusher.subscribe("private-orders").subscribed()
             #expect(proxy.requests.count >= 2 && proxy.requests.allSatisfy(\.isAuthorized))
-            // They are the proxy's, and nobody else's.
+            // They are for the proxy only.
             let record = try await server.nextRecord(timeout: .patience) { record in
                 if case .connectionRequested = record.event { true } else { false }
             }

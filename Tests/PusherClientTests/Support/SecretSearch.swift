@@ -32,7 +32,7 @@ enum SecretSearch {
         }
     }
 
-    /// What a text shows that is secret in any test; nil where there is nothing of the kind.
+    /// The secret of any test that a text shows; nil if it shows none.
     static func secret(in text: String) -> String? {
         known.first { text.contains($0) } ?? (hasSignature(text) ? "a signature" : nil)
     }

@@ -204,7 +204,7 @@ struct Leftovers: Equatable, Sendable {
     var sockets: Int
 }
 
-/// Writes down what it is told.
+/// Writes down every call.
 final class RecordingDelegate: PusherDelegate {
     let states = Log<ConnectionState>()
     let subscriptions = Log<String>()

@@ -1,7 +1,7 @@
 import Foundation
 import PusherClient
 
-/// "Configuration": options of every kind, and what becomes of them.
+/// "Configuration": options of every kind, and their effect.
 class ConfigurationProgram {
     let pusher: Pusher
 

@@ -12,7 +12,7 @@ final class Journal: Sendable {
     /// Writes a line. It may be called anywhere.
     func say(_ line: String) { writer.yield(line) }
 
-    /// Waits until the line is there so often; those that were said before count too.
+    /// Waits until the line is there this often. Earlier lines count too.
     func waitFor(_ line: String, count: Int = 1) async {
         await waitUntil("\(line), \(count) times") { lines in lines.count { $0 == line } >= count }
     }

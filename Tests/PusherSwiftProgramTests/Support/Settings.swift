@@ -1,6 +1,6 @@
 import PusherTestServer
 
-/// What a user has as constants: where the server is, and its keys.
+/// The constants of a user's app: where the server is, and its keys.
 struct Settings {
     let host: String
     let port: Int

@@ -65,7 +65,7 @@ actor ByteConnection {
 
     nonisolated func close() { channel.close(promise: nil) }
 
-    /// So many bytes; fewer where the other side has ended before.
+    /// The next bytes, as many as asked for; fewer if the other side has ended.
     func read(_ count: Int) async -> [UInt8] {
         while unread.count < count, let chunk = await nextChunk() { unread += chunk }
         defer { unread.removeFirst(min(count, unread.count)) }

@@ -65,7 +65,7 @@ struct ConnectionTests {
     @Test("close ends the stream while the host is being resolved")
     func closeWhileResolving() async throws {
         for _ in 1...20 {
-            // The name has no address. Where that is known at once, the client tries again.
+            // The name has no address. If that is known at once, the client tries again.
             let recording = Recording(EventStream("http://no-such-host.invalid", options: .quick))
             for await state in recording.stream.states { if case .connecting = state { break } }
             recording.stream.close()

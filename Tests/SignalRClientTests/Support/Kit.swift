@@ -50,8 +50,8 @@ func withServer(
 
 /// Runs a hub and a connection to it.
 ///
-/// - Parameter mayEnd: Whether the connection may end during the body. If it ends and may not, the test fails at once, and does
-///   not wait for what cannot come.
+/// - Parameter mayEnd: Whether the connection may end during the body. If it ends and must not, the test fails at once
+///   instead of waiting.
 func withConnection(
     _ route: Route = Route.all[0],
     _ configure: (HubConnectionBuilder) -> HubConnectionBuilder = { $0 },

@@ -130,7 +130,7 @@ import Testing
             #expect(actions.suffix(3) == [.publish(.stopped(nil)), .announceClosed(nil), .finishStop(stop)])
             #expect(actions.count == (step > 1 ? 4 : 3))
             #expect(world.nextTimer == nil)
-            // What was asked before is answered too late.
+            // The answer to the earlier question comes too late.
             world.decide(.zero)
             world.open()
             #expect(world.take() == [])

@@ -2,12 +2,12 @@ package import PusherClient
 
 /// What must hold between the counts, whatever has happened: nothing gets lost between them.
 package struct StatisticsBalance {
-    /// What does not add up; empty where all is well.
+    /// What does not add up; empty if all is well.
     package private(set) var violations: [String] = []
 
     /// - Parameters:
     ///   - attempts: How many sockets the machine asked for.
-    ///   - written: How many client events are on their way to a socket; nil where nobody knows.
+    ///   - written: How many client events are on their way to a socket; nil if nobody knows.
     package init(_ machine: ClientStateMachine, attempts: Int, written: Int? = nil) {
         let statistics = machine.statistics(now: Instant())
         check(statistics.connections, machine.connection, attempts)

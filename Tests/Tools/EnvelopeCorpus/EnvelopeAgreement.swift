@@ -83,7 +83,7 @@ package enum EnvelopeAgreement {
 
     private static func withShortExponents(_ bytes: [UInt8]) -> [UInt8] {
         var result: [UInt8] = []
-        /// How many digits came since the last `e`; nil where something else came.
+        /// How many digits came since the last `e`; nil if something else came.
         var digits: Int?
         for byte in bytes {
             switch byte {

@@ -14,7 +14,7 @@ extension EnvelopeCorpus {
         case 4, 5: return innerString()
         case 6: return list(between: "[", "]") { $0.value(depth: depth - 1) }
         default:
-            // Keys that differ: what becomes of equal ones within the data is the application's affair.
+            // Different keys, because equal ones within the data are the app's business.
             var index = 0
             return list(between: "{", "}") { corpus in
                 index += 1

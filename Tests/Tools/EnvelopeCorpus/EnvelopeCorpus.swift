@@ -140,7 +140,7 @@ package struct EnvelopeCorpus: Sendable {
         return #"{"event":"e","\#(key)":"# + opening + number().plain + closing + "}"
     }
 
-    /// Only within strings can they be told from damage to the grammar.
+    /// Only within strings can they be distinguished from damage to the grammar.
     private mutating func withInvalidBytes(_ bytes: [UInt8]) -> [UInt8] {
         let invalid: [[UInt8]] = [
             [0xFF], [0x80], [0xC0, 0xAF], [0xC3], [0xE2, 0x82], [0xED, 0xA0, 0x80], [0xF0, 0x9F, 0x9A], [0xF4, 0x90],

@@ -25,7 +25,7 @@ enum FuzzTarget: String, CaseIterable {
     /// A whole client, with a server that does what the input says.
     case client
 
-    /// Ends the process where something is not as it must be.
+    /// Ends the process if a check fails.
     func run(_ input: [UInt8]) {
         switch self {
         case .utf8: UTF8Target.run(input)
@@ -44,7 +44,7 @@ enum FuzzTarget: String, CaseIterable {
     }
 }
 
-/// Ends the process where something is not as it must be.
+/// Ends the process if something is not as it must be.
 func require(_ condition: Bool, _ message: @autoclosure () -> String) {
     if !condition { fatalError("FINDING: \(message())") }
 }
@@ -87,7 +87,7 @@ extension [UInt8] {
     /// What is not UTF-8 becomes U+FFFD.
     var text: String { String(decoding: self, as: UTF8.self) }
 
-    /// In pieces whose lengths the bytes of a seed say, over and over; whole where there is none.
+    /// In pieces whose lengths the bytes of a seed say, over and over; whole if there is none.
     func pieces(_ seed: [UInt8]) -> [[UInt8]] {
         guard !seed.isEmpty else { return [self] }
         var pieces: [[UInt8]] = []

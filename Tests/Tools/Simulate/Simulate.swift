@@ -52,10 +52,10 @@ private final class Progress: Sendable {
     private let isDone = DispatchSemaphore(value: 0)
     private let start = ContinuousClock.now
 
-    /// Counting takes time: it is done for one seed in so many.
+    /// Counting takes time, so it is done for one seed in this many.
     private static let coveragePeriod: UInt64 = 8
 
-    /// After so many there is enough to look at.
+    /// This many failures are enough to look at.
     private static let maximumFailures = 5
 
     init(next: UInt64, end: UInt64) {
@@ -92,7 +92,7 @@ private final class Progress: Sendable {
         for _ in 0..<threads { isDone.wait() }
     }
 
-    /// True where all is well.
+    /// True if all is well.
     func report(first: UInt64, count: UInt64) -> Bool {
         let (coverage, failures, done) = state.withLockedValue { ($0.coverage, $0.failures, $0.doneSeeds) }
         if CommandLine.arguments.contains("--histogram") {

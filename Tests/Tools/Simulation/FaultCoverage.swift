@@ -1,7 +1,7 @@
 import PusherClient
 
 /// How often each kind of fault was brought about in each state of the client. What can only be done to a connection is
-/// counted where there was one.
+/// counted if there was one.
 package struct FaultCoverage: Sendable {
     package private(set) var counts: [String: [String: Int]] = [:]
     /// The names of all kinds that were asked for, and whether each needs a connection.
@@ -76,7 +76,7 @@ extension ConnectionStatus {
 }
 
 extension Action {
-    /// The name of the kind: that of the case, and of what it brings where that is a fault of a kind of its own.
+    /// The name of the kind: that of the case, and of what it brings if that is a fault of a kind of its own.
     fileprivate var name: String {
         switch self {
         case .nextConnections(let outcome, _): "next connection " + Self.caseName(outcome)
@@ -90,7 +90,7 @@ extension Action {
         }
     }
 
-    /// Whether it does nothing where the server has no connection of the client.
+    /// Whether it does nothing if the server has no connection of the client.
     fileprivate var needsConnection: Bool {
         switch self {
         case .cut, .goDeaf, .close, .error, .dropConnections, .ping, .webSocketPing, .say, .sayBytes, .sayBinary: true

@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PusherClient
 import TestSupport
 
-/// One run of a simulated world: a script, and what came of it.
+/// One run of a simulated world: a script and its result.
 package struct Simulation: Sendable {
     package let settings: Settings
     package private(set) var actions: [PlannedAction]
@@ -20,20 +20,20 @@ package struct Simulation: Sendable {
         self.actions = actions
     }
 
-    /// What came of a run.
+    /// The result of a run.
     package struct Outcome: Sendable {
-        /// What was found that must not be; empty where all is well.
+        /// What was found that must not be; empty if all is well.
         package var violations: [String] = []
         /// The number of the action after which it was found; nil for the end.
         package var actionIndex: Int?
         package var coverage = FaultCoverage()
-        /// Differs where anything that went over the wire, or its time, did.
+        /// Differs if anything that went over the wire, or its time, did.
         package var digest: UInt64 = 0
         /// How many messages went over the wire.
         package var messageCount = 0
-        /// What was done and what went over the wire, with the times; empty where nobody wanted it.
+        /// What was done and what went over the wire, with the times; empty if nobody wanted it.
         package var trace: [String] = []
-        /// The lines that the client logged, and its errors in every form in which they are printed; empty where nobody
+        /// The lines that the client logged, and its errors in every form in which they are printed; empty if nobody
         /// wanted them.
         package var shown: [String] = []
         /// The secrets that the server's encrypted channels had.
@@ -80,7 +80,7 @@ package struct Simulation: Sendable {
         }
     }
 
-    /// The same with fewer actions: as few as still lead to a violation of the same kind. Nil where there is none.
+    /// The same with fewer actions: as few as still lead to a violation of the same kind. Nil if there is none.
     package func shrunk() -> Simulation? {
         let outcome = run()
         guard let first = outcome.violations.first else { return nil }

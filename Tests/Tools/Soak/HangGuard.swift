@@ -1,7 +1,7 @@
 import Foundation
 import NIOConcurrencyHelpers
 
-/// Ends the process, as failed, where a step takes so long that it will never end.
+/// Ends the process, as failed, if a step takes so long that it will never end.
 struct HangGuard: Sendable {
     private struct Step: Sendable {
         var name: String

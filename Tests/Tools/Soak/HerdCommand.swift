@@ -103,7 +103,7 @@ struct Arrivals: Sendable {
         begin = server.records.last?.index ?? 0
     }
 
-    /// The times of so many connections, in seconds since the moment.
+    /// The times of this many connections, in seconds since the moment.
     func watch(since moment: ContinuousClock.Instant, count: Int) async -> [Double] {
         var times: [Double] = []
         for await record in records where record.index > begin && record.event == .connectionAccepted {

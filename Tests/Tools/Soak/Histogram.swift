@@ -2,7 +2,7 @@ import Foundation
 
 /// Shows how numbers are spread, and judges it.
 enum Histogram {
-    /// What is wrong with the first waits after a loss; nil where they are spread evenly from zero to their bound.
+    /// What is wrong with the first waits after a loss; nil if they are spread evenly from zero to their bound.
     static func waits(_ waits: [Double]) -> String? {
         let parts = waits.sorted()
         print("\nthe first wait of each client, as a part of its bound")

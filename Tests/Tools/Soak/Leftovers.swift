@@ -2,7 +2,7 @@
 struct Leftovers {
     private var samples: [(step: Double, value: ProcessUsage)] = []
 
-    /// Takes a sample after so many rounds.
+    /// Takes a sample after this many rounds.
     mutating func measure(after rounds: Int) { samples.append((Double(rounds), .now())) }
 
     /// Prints what each round has added, and throws if that is more than noise.

@@ -9,7 +9,7 @@ enum Loss: String, CaseIterable, ExpressibleByArgument, Sendable {
     /// TCP ends without a close frame.
     case end = "fin"
     case reset = "rst"
-    /// Nothing comes any more, and nobody says so.
+    /// Nothing arrives any more, and no error says so.
     case halfOpen = "half-open"
     /// Reset, and then refused for a while.
     case refused

@@ -6,7 +6,7 @@ import Foundation
 
 /// What the process holds at a moment.
 struct ProcessUsage: Sendable {
-    /// Bytes that are allocated and not freed. Zero where the system does not tell.
+    /// Bytes that are allocated and not freed. Zero if the system does not tell.
     var heap = 0.0
     /// Bytes of memory that the system has given it.
     var resident = 0.0

@@ -1,6 +1,6 @@
 import ArgumentParser
 
-/// Runs that take long, each of which prints what it measured and fails where that is not as it should be.
+/// Long runs. Each prints its measurements, and fails if one is out of its limits.
 @main
 struct SoakCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(

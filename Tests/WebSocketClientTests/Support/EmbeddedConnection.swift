@@ -42,7 +42,7 @@ struct EmbeddedConnection {
     /// A channel that is not closed keeps itself.
     func finish() throws { _ = try channel.finish(acceptAlreadyClosed: true) }
 
-    /// Sends messages of that size as one piece of work does.
+    /// Sends messages of that size in one turn of the loop.
     func send(_ sizes: Int...) {
         for size in sizes { connection.send(String(repeating: "x", count: size), promise: nil) }
         connection.flush()

@@ -1,17 +1,17 @@
 package import RealtimeHTTP
 
-/// What the strategies need of their client.
+/// The parts of the client that the strategies need.
 package struct AuthorizationContext: Sendable {
     /// The app key, its case kept.
     package var key: String
     private let requester: any HTTPRequester
     /// Nil if no key of the server is pinned.
     private let pinnedHost: PinnedHost?
-    /// Who subscribes to presence channels, where the signatures are made here.
+    /// The user on presence channels, if the signatures are made here.
     package var userDataFetcher: (@Sendable () -> PusherPresenceChannelMember)?
-    /// Of one request.
+    /// The time limit of one request.
     package var timeout: Duration
-    /// Of an answer's body, in bytes.
+    /// The limit of an answer's body, in bytes.
     package var maximumResponseSize: Int
 
     package init(

@@ -9,7 +9,7 @@ import RealtimeHTTP
 enum BuiltRequest {
     /// In bytes, of a request's body.
     static let maximumBodySize = 1_048_576
-    /// What every `URLRequest` starts with: nobody has chosen it.
+    /// The default of every `URLRequest`, which the app has not chosen.
     static let untouchedTimeout: TimeInterval = 60
 
     static func authorize(

@@ -19,14 +19,14 @@ package struct EndpointAnswer {
         self.isAskedAnew = isAskedAnew
     }
 
-    /// Who answered.
+    /// The server that answered.
     var place: String { HTTPRequest.printable(url: response.url, askedFor: url) }
 
     package func authorization(of subject: AuthorizationSubject) throws(AuthorizationError) -> Authorization {
         try authorization(in: try object(for: subject), of: subject)
     }
 
-    /// Throws where there is an answer for none of them.
+    /// Throws if no channel has an answer.
     package func authorizations(
         ofChannels names: [String]
     ) throws(AuthorizationError) -> [Result<Authorization, AuthorizationError>] {
@@ -119,7 +119,7 @@ package struct EndpointAnswer {
         )
     }
 
-    /// Nil where there is none, or `null`.
+    /// Nil if there is none, or `null`.
     private func string(
         _ name: String,
         of object: JSONValue,
@@ -151,7 +151,7 @@ package struct EndpointAnswer {
         )
     }
 
-    /// Whoever has what stands in a field with one of these in its name may be the user, or their browser.
+    /// The value of a field with one of these in its name may let anyone act as the user.
     private static let secretFields = [
         "auth", "cookie", "credential", "csrf", "jwt", "key", "location", "password", "refresh", "secret", "session",
         "signature", "token", "xsrf",
@@ -159,7 +159,7 @@ package struct EndpointAnswer {
 
     private static func isSecret(_ field: String) -> Bool {
         let field = field.lowercased()
-        // What a server asks for is no secret, and says what was wrong.
+        // The server's demand is not secret, and says what was wrong.
         return field != "www-authenticate" && secretFields.contains { field.contains($0) }
     }
 

@@ -1,7 +1,7 @@
 import Dispatch
 import NIOConcurrencyHelpers
 
-/// Waits for somebody who may answer late, twice or never: the first answer counts, and the wait ends at once when the
+/// Waits for code that may answer late, twice or never: the first answer counts, and the wait ends at once when the
 /// waiting task is cancelled. Whatever comes later is dropped.
 package final class FirstAnswer<Value: Sendable>: Sendable {
     private enum State {
@@ -17,7 +17,7 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
 
     package func give(_ value: Value) { end(with: value) }
 
-    /// Nil where the task was cancelled first. To be called once.
+    /// Nil if the task was cancelled first. To be called once.
     package func value() async -> Value? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
@@ -31,7 +31,7 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
         } onCancel: {
             end(with: nil)
         }
-        // By way of the lock, and not of the continuation: where that is resumed before the task has stopped for it,
+        // By way of the lock, and not of the continuation: if that is resumed before the task has stopped for it,
         // ThreadSanitizer does not see that one thread hands the value to another.
         return state.withLockedValue { state in
             guard case .given(let value) = state else { return nil }
@@ -60,19 +60,19 @@ package final class FirstAnswer<Value: Sendable>: Sendable {
 /// Calls of code that is the user's: it may block, take no notice of cancellation, or never answer.
 enum UserCode {
     /// Each call has a queue of its own, and so a thread at once. The global queues have as many threads as there are
-    /// cores, and grow by one a second where those block: a few waiting calls would hold up all others in the process.
+    /// cores, and grow by one a second if those block: a few waiting calls would hold up all others in the process.
     static func onQueue(_ body: @escaping @Sendable () -> Void) {
         DispatchQueue(label: "pusher.authorization").async(execute: body)
     }
 
-    /// Nil where the task was cancelled first.
+    /// Nil if the task was cancelled first.
     static func value<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value? {
         let answer = FirstAnswer<Value>()
         onQueue { answer.give(body()) }
         return await answer.value()
     }
 
-    /// Nil where the task was cancelled first. The body's own task is cancelled then, and not waited for.
+    /// Nil if the task was cancelled first. The body's own task is cancelled then, and not waited for.
     static func asynchronously<Value: Sendable>(
         _ body: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error>? {

@@ -4,10 +4,10 @@ import PusherTestServer
 /// The page: one document without any outside resource.
 struct ConsolePage {
     let html: String
-    /// What the page may do: only what its own text says.
+    /// The content security policy: only the page's own code and styles.
     let policy: String
 
-    /// What the script is told of the server.
+    /// The script's settings, from the server.
     private struct Configuration: Encodable {
         let token: String
         let appID: String

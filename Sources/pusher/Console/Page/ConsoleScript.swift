@@ -73,7 +73,7 @@ extension ConsolePage {
           let count = 0;
           while (count < shown.length && dropped.has(shown[count])) count += 1;
           shown.splice(0, count);
-          // What somebody is reading stays where it is.
+          // Text that a person reads does not move.
           if (!follows) log.scrollTop -= count * ROW_HEIGHT;
         }
 

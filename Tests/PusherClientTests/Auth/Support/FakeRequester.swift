@@ -2,7 +2,7 @@ import PusherClient
 import RealtimeHTTP
 import TestSupport
 
-/// Answers as it is told, and keeps what it was asked.
+/// Answers as the test says, and keeps the requests.
 final class FakeRequester: HTTPRequester {
     typealias Answer = @Sendable (HTTPRequest) async throws -> HTTPResponse
 

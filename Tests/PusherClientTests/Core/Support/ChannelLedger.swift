@@ -1,11 +1,11 @@
 import PusherClient
 import PusherProtocol
 
-/// What the application has been told of its channels, and what that must be consistent with: nobody comes twice or
+/// What the app has been told of its channels, and what that must be consistent with: nobody comes twice or
 /// goes without having come, what was held of an encrypted channel keeps its order, a client event goes out once, in
 /// order, and on a channel that is subscribed.
 ///
-/// Order is told by numbers: encrypted events are called `e1`, `e2`…, client events `client-1`, `client-2`…
+/// Numbers show the order: encrypted events are called `e1`, `e2`…, client events `client-1`, `client-2`…
 struct ChannelLedger {
     private(set) var violations: [String] = []
     /// The channels that are subscribed, with their names.

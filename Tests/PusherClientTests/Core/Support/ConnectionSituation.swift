@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The states of the connection, and what a state has gone through where that matters.
+/// The states of the connection, and what a state has gone through if that matters.
 enum ConnectionSituation: CaseIterable {
     case initialized
     /// No socket yet.

@@ -23,7 +23,7 @@ extension CoreClient {
         return input { $0.received(envelope, on: id, now: $1, into: &$2) }
     }
 
-    /// Where the machine names the recipient of an event, handing it over is all that there is to do.
+    /// If the machine names the recipient of an event, the event only has to be delivered.
     private func checkRecipient(of envelope: Envelope, on id: AttemptID) {
         guard let recipient = machine.recipient(ofEvent: envelope.event, on: envelope.channel, id) else { return }
         var received = machine

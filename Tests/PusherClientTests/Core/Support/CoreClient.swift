@@ -35,7 +35,7 @@ struct CoreClient {
     var state: ConnectionState { machine.connectionState }
     var attempt: Int { ledger.attempts.count }
 
-    /// The ids of a channel's members, as the application sees them.
+    /// The ids of a channel's members, as the app sees them.
     func members(of name: String) -> [String] { machine.subscriptions[name]?.roster?.members.map(\.id) ?? [] }
 
     mutating func keepSamples() { machine.keepSamples() }
@@ -170,7 +170,7 @@ struct CoreClient {
         }
     }
 
-    /// A client event that goes out in so many parts.
+    /// A client event that goes out in this many parts.
     @discardableResult
     mutating func trigger(_ event: String, parts: Int, on name: String) -> Transcript {
         let id = id(ofChannel: name)

@@ -16,7 +16,7 @@ struct RandomWalk {
     private var violations: [String] = []
     private(set) var connectionCount = 0
     private(set) var coverage = Coverage()
-    /// Gives events numbers by which their order can be told.
+    /// Numbers events so that their order can be checked.
     private var eventCount = 0
     /// What is in encrypted events; they are made once, since each costs some work.
     private let secrets: [Envelope]
@@ -48,7 +48,7 @@ struct RandomWalk {
 
     var attemptCount: Int { ledger.attempts.count }
 
-    /// What was wrong, the seed that brings it again, and what came before; nil where nothing was.
+    /// The failure, its seed, and the inputs before it; nil if there was none.
     var failure: String? {
         guard !violations.isEmpty else { return nil }
         return """
@@ -101,7 +101,7 @@ struct RandomWalk {
         }
     }
 
-    /// The application drops the client, and the socket ends.
+    /// The app drops the client, and the socket ends.
     mutating func end() {
         input("release") { $0.release(now: $1, into: &$2) }
         if let attempt = ledger.liveAttempt { close(attempt, code: 1000) }
@@ -115,7 +115,7 @@ struct RandomWalk {
     }
 
     private mutating func subscribe(_ name: String) {
-        // One that is handed over before the first connection is used on it, whatever it is for.
+        // An authorization that is passed before the first connection is used on it, for any socket id.
         let socketID = machine.socketID ?? (connectionCount > 0 ? "nothing" : nil)
         let own = generator.oneIn(8) ? socketID.map { Authorization(auth: "key:\($0)/\(name)") } : nil
         input("subscribe \(name)") { _ = $0.subscribe(name, auth: own, now: $1, into: &$2) }
@@ -240,7 +240,7 @@ struct RandomWalk {
         input("received \(envelope.jsonText) on \(attempt)") {
             $0.received(envelope, on: attempt, now: $1, into: &$2)
         } noting: { machine, ledger in
-            // What the machine takes for an answer: it is pending no more.
+            // The machine takes this for an answer, and the request is no longer pending.
             for name in pending where machine.subscriptions[name]?.isPending != true { ledger.answered(name) }
         }
     }
@@ -323,7 +323,7 @@ struct RandomWalk {
         elements[Int.random(in: elements.indices, using: &generator)]
     }
 
-    /// Mostly the one that counts.
+    /// In most cases the current one.
     private mutating func anyAttempt() -> AttemptID {
         let live = ledger.liveAttempt ?? ledger.attempts.last ?? AttemptID(rawValue: .max)
         return generator.oneIn(12) ? ledger.attempts.randomElement(using: &generator) ?? live : live

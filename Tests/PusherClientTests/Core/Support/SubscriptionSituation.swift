@@ -2,15 +2,15 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The phases of a subscription, and what a phase was come to by where that matters.
+/// The phases of a subscription, and how each was reached if that matters.
 enum SubscriptionSituation: CaseIterable {
     case absent
     /// There is no connection yet.
     case idle
     case authorizing, awaitingSignIn, subscribing
-    /// Begun again after the server had not answered in time.
+    /// Started again after the server did not answer in time.
     case authorizingAnew
-    /// The application has unsubscribed, and the server has not answered.
+    /// The app has unsubscribed, and the server has not answered.
     case unwanted
     case subscribed
     case refused, timedOut, unauthorized, unusable

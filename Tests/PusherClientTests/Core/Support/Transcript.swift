@@ -4,7 +4,7 @@ import RealtimePrimitives
 
 /// Effects in words, so that a test reads as what happened: `["abort 1", "report pongTimedOut"]`.
 ///
-/// The words are made when somebody looks: most transcripts are not read.
+/// The texts are made on demand, because most transcripts are not read.
 struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral {
     enum Kind { case wire, timer, change, authorization, told, outcome }
 
@@ -50,7 +50,7 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
         }
     }
 
-    /// The errors that are told to everybody.
+    /// The errors that are reported to all listeners.
     var reports: [PusherClientError] {
         effects.compactMap { effect in
             guard case .report(let error) = effect else { return nil }
@@ -76,7 +76,7 @@ struct Transcript: Equatable, CustomStringConvertible, ExpressibleByArrayLiteral
     var changes: Transcript { only(.change) }
     /// Questions to authorizers: `authorize a`, `authorize a again 2`, `forget a`.
     var authorizations: Transcript { only(.authorization) }
-    /// What the application is told of: events, subscriptions, errors.
+    /// The reports to the app: events, subscriptions, errors.
     var told: Transcript { only(.told) }
     /// How waiting calls end: `resume 1 done`.
     var outcomes: Transcript { only(.outcome) }
@@ -224,7 +224,7 @@ struct Names {
         }
     }
 
-    /// The channel is left out where it is known.
+    /// The channel is left out if it is known.
     private func words(_ error: PusherClientError, in channel: String? = nil) -> String {
         var words = [error.code.rawValue]
         if let code = error.serverCode { words.append(String(code)) }

@@ -44,7 +44,7 @@ func withRelay(
     }
 }
 
-/// A channel of a client that is connected, and what comes of it.
+/// A channel of a connected client, and its events.
 struct WatchedChannel {
     let channel: PusherChannel
     private var events: EventSequence<PusherEvent>.AsyncIterator
@@ -60,7 +60,7 @@ struct WatchedChannel {
     }
 
     /// Publishes an event, and gives the data of the one that arrives. A machine that stands still for a while may lose
-    /// the connection once more, and with it the event: it is published again then.
+    /// the connection again, and with it the event: it is published again then.
     mutating func relayed(_ data: String, by server: PusherTestServer) async throws -> String? {
         let (more, name) = (channel.resubscriptions, channel.name)
         let publishing = Task {

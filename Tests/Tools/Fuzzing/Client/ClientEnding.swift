@@ -18,7 +18,7 @@ struct ClientEnding {
     /// Longer than all timers one after the other that can be needed for it.
     private static let patience = 180
 
-    /// Nobody calls it, and no socket is taken from it.
+    /// No call reaches it, and no socket is closed.
     private func comeToRest() {
         for _ in 0..<Self.patience where !isAtRest { world.advance(seconds: 1) }
         guard let client = world.client else { return }
@@ -75,7 +75,7 @@ struct ClientEnding {
 
     private func connectAtLast() {
         world.connect()
-        // What the two do not agree about is not the client's fault where the server did not say it clearly.
+        // What the two do not agree about is not the client's fault if the server did not say it clearly.
         if let server = world.network.current, !server.isHeard || server.claimed != server.subscriptions {
             server.end()
             world.settle()

@@ -100,7 +100,7 @@ struct ClientScript {
         }
     }
 
-    /// Seconds that a run has left; else an input could let time pass for ever.
+    /// Seconds that a run has left; else an input could let time pass forever.
     private mutating func take(_ digits: [UInt8]) -> Int {
         let seconds = min(max(Int(digits.text) ?? 1, 0), timeLeft)
         timeLeft -= seconds
@@ -128,7 +128,7 @@ struct ClientScript {
         )
     }
 
-    /// Sealed with the key that authorizations bring, where nothing else is said.
+    /// Sealed with the key that authorizations bring, if nothing else is said.
     private mutating func sendEncrypted(_ rest: [UInt8]) {
         let name = rest.prefix { $0 != UInt8(ascii: " ") }
         let nonce = [UInt8](repeating: 7, count: SecretBox.nonceSize)

@@ -3,10 +3,9 @@ import PusherClient
 import PusherProtocol
 import TestSupport
 
-/// Whatever a server sends, the client never ends the process, and knows where it is: it has the timers and the channels
-/// that belong there. As soon as the server behaves it comes to rest by itself, agrees with the server about its
-/// subscriptions, and is connected and subscribed again when it is told to; after `disconnect()` nothing of it is left,
-/// and nothing in memory after that.
+/// No input ends the process. After each one the client has the timers and the channels of its state. As soon as the
+/// server behaves it comes to rest by itself, agrees with the server about its subscriptions, and is connected and
+/// subscribed again when it is told to; after `disconnect()` nothing of it is left, and nothing in memory after that.
 ///
 /// Input: lines, each a command: see ``ClientScript``.
 enum ClientTarget {
@@ -28,7 +27,7 @@ enum ClientTarget {
         ClientEnding(world: world).run()
     }
 
-    /// It is where it says it is, and something will bring it on.
+    /// Its state is consistent, and a timer or an answer will change it.
     private static func checkState(of world: ClientWorld, after line: [UInt8]) {
         guard let client = world.client else { return }
         let (machine, holdings) = (client.engine.machine, client.engine.holdings)

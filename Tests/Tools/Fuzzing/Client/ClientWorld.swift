@@ -73,7 +73,7 @@ final class ClientWorld {
         logger: .attentive
     )
 
-    // MARK: What the application does
+    // MARK: What the app does
 
     func subscribe(_ name: String) {
         guard let channel = client?.subscribe(name) else { return }
@@ -112,7 +112,7 @@ final class ClientWorld {
         client?.signOut()
     }
 
-    /// What the application was last told of the channel; nil where that is nothing.
+    /// The last report about the channel; nil if there is none.
     func outcome(of name: String) -> SubscriptionOutcome? { listener.outcome(of: name) }
 
     /// The server, and all that lies between, is as it should be from now on. What the client has to find out by
@@ -169,7 +169,7 @@ enum SubscriptionOutcome: Sendable {
     case failed
 }
 
-/// Reads what it is told, as an application does that shows it.
+/// Reads every report, as an app does that shows them.
 private final class Listener: PusherDelegate {
     private let outcomes = NIOLockedValueBox<[String: SubscriptionOutcome]>([:])
 
@@ -208,7 +208,7 @@ private final class Listener: PusherDelegate {
 }
 
 extension Logger {
-    /// Writes nothing, and makes all that would be written.
+    /// Writes nothing, but formats every line.
     fileprivate static var attentive: Logger {
         var logger = Logger(label: "fuzzer") { _ in SwiftLogNoOpLogHandler() }
         logger.logLevel = .trace

@@ -3,7 +3,7 @@ import NIOConcurrencyHelpers
 import PusherClient
 import RealtimeHTTP
 
-/// Answers authorization requests as the input says, and properly where it says nothing.
+/// Answers authorization requests as the input says, and correctly if it says nothing.
 final class ScriptedRequester: HTTPRequester {
     private struct State {
         var answers: [HTTPResponse] = []

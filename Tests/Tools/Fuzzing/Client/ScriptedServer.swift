@@ -23,7 +23,7 @@ final class ScriptedServer {
     private var position = FramePosition()
     private(set) var isUpgraded = false
     private(set) var hasSentClose = false
-    /// False once anything was sent that is not as it should be.
+    /// False after the server has sent anything malformed.
     private(set) var isPlain = true
     /// False once something that it said by itself was no frame of its own, but went into one that the input has begun.
     private var isUnderstood = true
@@ -43,10 +43,10 @@ final class ScriptedServer {
     /// Whether the client has heard what the server has said by itself, and will.
     var isHeard: Bool { isUnderstood && position.isBetweenFrames }
 
-    /// The subscriptions, but for the user's own channel, which is none that the application has asked for.
+    /// The subscriptions, without the user's own channel, because the app has not asked for it.
     var channels: Set<String> { subscriptions.filter { !$0.hasPrefix(ChannelName.serverToUserPrefix) } }
 
-    /// The subscriptions that the client may take for its own: the input may have said so.
+    /// The subscriptions that the client may believe in, because the input has confirmed them.
     var claimed: Set<String> { isPlain ? subscriptions : subscriptions.union(ignored) }
 
     // MARK: Sending
@@ -106,7 +106,7 @@ final class ScriptedServer {
 
     var hasRequest: Bool { request.suffix(4) == [13, 10, 13, 10] }
 
-    /// Takes what the client has sent; false where there is nothing to take.
+    /// Reads what the client has sent; false if there is nothing.
     func receive(_ attention: Attention) -> Bool {
         var hasReceived = false
         while let buffer = (try? channel.readOutbound(as: ByteBuffer.self)) ?? nil {

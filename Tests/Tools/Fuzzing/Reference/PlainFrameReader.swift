@@ -3,12 +3,12 @@ import PusherClient
 import PusherProtocol
 import WebSocketClient
 
-/// Reads WebSocket frames as RFC 6455 says, with the whole stream before it.
+/// Reads WebSocket frames as RFC 6455 says, from the whole stream at once.
 enum PlainFrameReader {
     struct Result {
         var outputs: [WebSocketFrameReader.Output] = []
         var fragments = 0
-        /// The close code of what is wrong, where the stream is.
+        /// The close code of what is wrong, if the stream is.
         var violation: Int?
     }
 
@@ -78,7 +78,7 @@ enum PlainFrameReader {
         }
     }
 
-    /// True where nothing may follow.
+    /// True if nothing may follow.
     private static func control(_ opcode: UInt8, _ payload: [UInt8], into result: inout Result) throws -> Bool {
         switch opcode {
         case 9: result.outputs.append(.ping(ByteBuffer(bytes: payload)))

@@ -54,7 +54,7 @@ struct PlainJSONParser {
 
     let bytes: [UInt8]
     private var index = 0
-    /// The message itself is one level of the decoder's, and no array or object of this count.
+    /// The decoder counts the message itself as one level. This count does not.
     private var levels = 0
 
     init(bytes: [UInt8]) { self.bytes = bytes }

@@ -51,7 +51,7 @@ enum EnvelopeTarget {
         try Envelope(decoding: bytes.bindMemory(to: UInt8.self).span)
     }
 
-    /// Why it is no message.
+    /// The reason why it is not a message.
     private static func reason(_ plain: PlainJSON.Outcome) -> EnvelopeError? {
         switch plain {
         case .value(.object(let members)):

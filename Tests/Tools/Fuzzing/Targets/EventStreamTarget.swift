@@ -1,7 +1,7 @@
 import EventStreamTestSupport
 import ServerSentEvents
 
-/// A stream means what the standard's algorithm makes of it, however it is cut, and no event is larger than the limit.
+/// A stream gives the events of the standard's algorithm, however it is cut, and no event is larger than the limit.
 ///
 /// Input: a byte for the limit, the number of bytes for the lengths of pieces, those, the stream. In it `{pad}` stands for
 /// 1,000 bytes.

@@ -1,10 +1,10 @@
 import PusherClient
 import PusherProtocol
 
-/// The list of members is what a plain one is that is kept by its ids, and what is told of a change is what changed.
+/// The list of members equals a plain list that is kept by ids, and each reported change is what changed.
 ///
 /// Input: lines. The first byte says what happened, the rest is the payload: `=` a subscription succeeded, `+` somebody
-/// came, `-` somebody left, `~` the connection was lost. Where a small letter stands before it, the payload is a string.
+/// came, `-` somebody left, `~` the connection was lost. If a small letter stands before it, the payload is a string.
 enum PresenceTarget {
     static func run(_ input: [UInt8]) {
         var reader = InputReader(input)
@@ -50,7 +50,7 @@ enum PresenceTarget {
         }
     }
 
-    /// Each is told to the application as an event, whose data must be JSON that says the same.
+    /// Each change is reported as an event, whose data must be JSON with the same content.
     private static func check(_ members: [PresenceMember]) {
         require(Set(members.map(\.id)).count == members.count, "a member stands twice in \(members)")
         for member in members {

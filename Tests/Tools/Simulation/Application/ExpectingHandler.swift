@@ -49,7 +49,7 @@ struct ExpectingHandler: Sendable {
     /// What is wrong with an event that comes, if something is.
     ///
     /// - Parameters:
-    ///   - isAnnounced: Whether the application was told that the channel is subscribed.
+    ///   - isAnnounced: Whether the app was told that the channel is subscribed.
     ///   - wasHeld: Whether it may have been received before the handler was bound.
     mutating func receive(_ number: Int, on channel: String, isAnnounced: Bool, wasHeld: Bool) -> String? {
         switch stage {
@@ -63,7 +63,7 @@ struct ExpectingHandler: Sendable {
             if wasHeld, number > lastNumber || channel.contains("cache-") { return nil }
             return "event \(number) on \(channel) comes twice, out of turn, or from nowhere"
         }
-        // Where the same event may have come before the subscription as well, this may be that.
+        // If the same event may have come before the subscription too, this may be that one.
         let isDue = pending[channel]?.allSatisfy { $0.isDue || $0.number != number } == true
         if isDue, !isAnnounced, !isSequence {
             return "event \(number) comes before it is told that \(channel) is subscribed"
@@ -75,13 +75,13 @@ struct ExpectingHandler: Sendable {
         return missed.isEmpty ? nil : "event \(number) on \(channel) comes before \(missed)"
     }
 
-    /// The application was told that the event cannot be read.
+    /// The app was told that the event cannot be read.
     mutating func unreadable(_ number: Int, on channel: String) {
         guard let index = index(of: number, on: channel) else { return }
         pending[channel]?.remove(at: index)
     }
 
-    /// Where it is expected: rather where it has to come than where it may.
+    /// Where it is expected: rather if it has to come than if it may.
     private func index(of number: Int, on channel: String) -> Int? {
         let events = pending[channel] ?? []
         return events.firstIndex { $0.number == number && $0.isDue } ?? events.firstIndex { $0.number == number }
@@ -113,7 +113,7 @@ struct ExpectingHandler: Sendable {
     }
 }
 
-/// The handlers of the application.
+/// The handlers of the app.
 extension WireLedger {
     func add(_ handler: ExpectingHandler, id: Int) {
         state.withLockedValue { $0.handlers[id] = handler }
@@ -160,7 +160,7 @@ extension WireLedger {
     /// does not announce it again.
     func keptSubscription(to channel: String) { state.withLockedValue { _ = $0.announced.insert(channel) } }
 
-    /// The application has unsubscribed: nothing may come to what was bound on the channel, and sequences end.
+    /// The app has unsubscribed: nothing may come to what was bound on the channel, and sequences end.
     func unsubscribed(_ channel: String) {
         state.withLockedValue { state in
             state.wanted.remove(channel)
@@ -171,7 +171,7 @@ extension WireLedger {
         }
     }
 
-    /// The application has called the client from within a delivery: what the rest of that does to a channel, or to all
+    /// The app has called the client from within a delivery: what the rest of that does to a channel, or to all
     /// of them, is left open.
     func reacted(to channel: String?) {
         state.withLockedValue { state in

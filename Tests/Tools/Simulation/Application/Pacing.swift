@@ -7,7 +7,7 @@ struct Pacing: Sendable {
     private(set) var attempts = 0
     /// The end of the wait that the policy has decided on since the last end of a connection.
     private var until: ContinuousClock.Instant?
-    /// How often the application has asked in this moment.
+    /// How often the app has asked in this moment.
     private var calls = 1
     private var establishedAt: ContinuousClock.Instant?
     /// How long the last connection had held.
@@ -15,7 +15,7 @@ struct Pacing: Sendable {
     /// What the server has said on the last connection, by a close frame or an error.
     private var codes: [CloseCode] = []
 
-    /// Whether the server has said on the last connection that trying again is of no use.
+    /// Whether the server has said on the last connection that trying again does not help.
     var isRefused: Bool { codes.contains { $0.reaction == .stop || $0.reaction == .switchToTLS } }
 
     mutating func called() { calls += 1 }

@@ -11,7 +11,7 @@ struct SentSubscriptions: Sendable {
     private var confirmedInRead: Set<String> = []
     private var refusedInRead: Set<String> = []
     private var forgottenAt: NIODeadline?
-    /// The channels that the server has for this connection, where it has said so after it was asked, and neither side
+    /// The channels that the server has for this connection, if it has said so after it was asked, and neither side
     /// has said since that this is over.
     private(set) var held: Set<String> = []
 
@@ -82,7 +82,7 @@ struct SentSubscriptions: Sendable {
         refusedInRead = []
     }
 
-    // MARK: The application
+    // MARK: The app
 
     mutating func forgotten(_ channel: String) {
         confirmed.remove(channel)

@@ -2,7 +2,7 @@ import Foundation
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// What one client tells the application. A client that was dropped says farewell, to nobody.
+/// The reports of one client to the app. A released client reports its last state, and nobody listens.
 final class SimulatedDelegate: PusherDelegate {
     private let application: SimulatedApplication
 

@@ -1,7 +1,7 @@
 import NIOConcurrencyHelpers
 import PusherClient
 
-/// What the application has bound and reads, and what its callbacks do.
+/// What the app has bound and reads, and what its callbacks do.
 extension SimulatedApplication {
     @discardableResult
     func bind(_ name: String?, event: String?, reaction: Action.Reaction? = nil) -> Int? {

@@ -9,7 +9,7 @@ final class SimulatedApplication: Sendable {
         var delegate: SimulatedDelegate?
         /// Whether the last call asked for a connection, or for its end.
         var wantsConnection = false
-        /// How many calls have asked for either since everything came to rest; nil where tasks did so among others, and
+        /// How many calls have asked for either since everything came to rest; nil if tasks did so among others, and
         /// nobody knows who was the last.
         var connectionCalls: Int? = 0
         var wantsSignIn = false
@@ -27,7 +27,7 @@ final class SimulatedApplication: Sendable {
         /// They read on for as long as the client lives.
         var followers: [Reader] = []
         var followed: [String: Followed] = [:]
-        /// Readers whose sequences have to end, and those that have.
+        /// Readers whose sequences have to end, and readers whose sequences have ended.
         var endingReaders: Set<Int> = []
         var endedReaders: Set<Int> = []
         /// The engines of clients that were dropped.
@@ -36,9 +36,9 @@ final class SimulatedApplication: Sendable {
         var waits: [Int: Wait] = [:]
         var connectionState = ConnectionState.disconnected
         var lastStatus: ConnectionStatus?
-        /// For each channel, what was told of it last.
+        /// The last report about each channel.
         var outcomes: [String: Outcome] = [:]
-        /// How often it was told that the client is connected, and that a channel is subscribed.
+        /// How often the client reported a connection, and a subscription.
         var connectedCount = 0
         var subscribedCounts: [String: Int] = [:]
         /// Whether the server has the client subscribed to a channel.

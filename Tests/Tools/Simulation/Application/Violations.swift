@@ -9,7 +9,7 @@ final class Violations: Sendable {
 
     func add(_ text: String) {
         texts.withLockedValue { texts in
-            // The first ones say what went wrong, and those after them what came of it.
+            // The first ones say what went wrong. Later ones are consequences.
             if texts.count < 20 { texts.append(text) }
         }
     }

@@ -5,7 +5,7 @@ import PusherProtocol
 
 /// Reads along on the wire, and knows from it which event has to come to whom.
 ///
-/// An event is due to a handler where its bytes came on the connection that counts, after the server had confirmed the
+/// An event is due to a handler if its bytes came on the connection that counts, after the server had confirmed the
 /// last subscription that the client sent, and while the handler was bound. All others may come, in their order, and
 /// at most as often as they were received.
 final class WireLedger: Sendable {
@@ -21,15 +21,15 @@ final class WireLedger: Sendable {
         var claims: Claims?
         /// The connection that counts.
         var current: ObjectIdentifier?
-        /// The client that is looked at; nil where there is none.
+        /// The client that is looked at; nil if there is none.
         var client: Int?
         var isEstablished = false
         var subscriptions = SentSubscriptions()
         var pacing = Pacing()
         var wanted: Set<String> = []
-        /// The channels that the application was told to be subscribed, on this connection.
+        /// The channels that were reported as subscribed on this connection.
         var announced: Set<String> = []
-        /// True where an error came in this read: what it leads to is not foreseen here. A client that was busy carries it
+        /// True if an error came in this read: what it leads to is not foreseen here. A client that was busy carries it
         /// out after the read, and before that what it had decided on without knowing of the error.
         var isDisturbed = false
         /// From now on what the client says of itself decides.
@@ -43,7 +43,7 @@ final class WireLedger: Sendable {
         /// Of everything that went over the wire.
         var digest: UInt64 = 0xCBF2_9CE4_8422_2325
         var messageCount = 0
-        /// What happened, for whoever looks for the reason; nil where nobody does.
+        /// What happened, for whoever looks for the reason; nil if nobody does.
         var trace: [String]?
     }
 
@@ -138,7 +138,7 @@ final class WireLedger: Sendable {
         }
     }
 
-    /// The application asks for a connection, now.
+    /// The app asks for a connection, now.
     func called() { state.withLockedValue { $0.pacing.called() } }
 
     /// The retry policy has decided, that of a client which may be one of the past.

@@ -1,9 +1,9 @@
 package import PusherTestServer
 
-/// One thing that the application, the network, the server or time does. All of it stands in the value, so that a list
+/// One thing that the app, the network, the server or time does. All of it stands in the value, so that a list
 /// of actions can be repeated, shortened, and kept.
 package enum Action: Hashable, Sendable {
-    // MARK: The application
+    // MARK: The app
 
     case connect
     case disconnect
@@ -11,7 +11,7 @@ package enum Action: Hashable, Sendable {
     case unsubscribe(String)
     case unsubscribeAll
     case resubscribe(String)
-    /// Binds a callback on a channel; to every event where the name is nil.
+    /// Binds a callback on a channel; to every event if the name is nil.
     case bind(String, event: String?)
     /// The same for all channels.
     case bindToAll(event: String?)
@@ -45,12 +45,12 @@ package enum Action: Hashable, Sendable {
     case cutIntoPieces(upTo: Int?)
     case fragment(upTo: Int)
     case nextConnections(ConnectOutcome, count: Int)
-    /// The connection ends; the client hears of it after so many milliseconds.
+    /// The connection ends; the client hears of it after this many milliseconds.
     case cut(heardAfter: Int)
     /// Everything is lost from now on, without an end.
     case goDeaf(toClient: Bool, toServer: Bool)
     case failRequests(Bool)
-    /// The operating system takes what is written only after so many milliseconds.
+    /// The operating system takes what is written only after this many milliseconds.
     case slowWrites(milliseconds: Int)
 
     // MARK: The server

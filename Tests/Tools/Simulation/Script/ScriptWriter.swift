@@ -4,7 +4,7 @@ import TestSupport
 /// Makes up what happens, from a seed.
 ///
 /// Each script has only some of the kinds of actions, more of some than of others: what needs several of a kind in a
-/// row would hardly ever come about where all are equally likely.
+/// row would hardly ever come about if all are equally likely.
 struct ScriptWriter {
     static let channels = [
         "news", "cache-news", "private-room", "private-cache-room", "presence-room", "presence-cache-room",

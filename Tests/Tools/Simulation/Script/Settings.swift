@@ -30,9 +30,9 @@ package struct Settings: Hashable, Sendable {
     package enum Retry: Hashable, Sendable {
         /// Exponential with full jitter.
         case `default`
-        /// Always so many milliseconds.
+        /// Always this many milliseconds.
         case fixed(milliseconds: Int)
-        /// Gives up after so many attempts.
+        /// Gives up after this many attempts.
         case limited(attempts: Int)
     }
 
@@ -40,9 +40,9 @@ package struct Settings: Hashable, Sendable {
         case endpoint
         /// Many channels in one request.
         case batches
-        /// With the application's secret.
+        /// With the app's secret.
         case inline
-        /// By a function of the application's.
+        /// By a function of the app's.
         case function
     }
 

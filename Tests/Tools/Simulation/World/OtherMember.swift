@@ -2,7 +2,7 @@ import NIOConcurrencyHelpers
 import PusherProtocol
 import PusherTestServer
 
-/// Somebody else on a presence channel, over a network that never fails.
+/// Another member of a presence channel, over a network that never fails.
 final class OtherMember: Sendable {
     let channel: String
     private let userID: String

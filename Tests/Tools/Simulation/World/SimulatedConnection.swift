@@ -69,7 +69,7 @@ final class SimulatedConnection: TransportConnection {
         network.observer.ended(self)
     }
 
-    /// The server hears of the end, where it hears anything. Link and connection, which know each other, part.
+    /// The server hears of the end, if it hears anything. Link and connection, which know each other, part.
     private func leave() {
         depart { $0.abort() }
         let hearsLater = state.withLockedValue { state in
@@ -105,7 +105,7 @@ final class SimulatedConnection: TransportConnection {
 
     func connect(_ link: InMemoryLink) { state.withLockedValue { $0.link = link } }
 
-    /// The attempt ends, after a while, without having come to a connection.
+    /// The attempt fails after a while.
     func fail(after delay: Duration, _ error: PusherClientError) {
         arrive(.ended(TransportClosure(code: nil, error: error)), after: delay)
     }
@@ -278,7 +278,7 @@ final class SimulatedConnection: TransportConnection {
         network.observer.readCompleted(on: self)
     }
 
-    /// True where something was complete.
+    /// True if something was complete.
     private func handle(_ bytes: [UInt8]) -> Bool {
         state.withLockedValue { $0.reader.append(ByteBuffer(bytes: bytes)) }
         var hasOutput = false

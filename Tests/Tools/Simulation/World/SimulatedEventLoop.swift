@@ -103,7 +103,7 @@ package final class SimulatedEventLoop: EventLoop {
 
     // MARK: For the world
 
-    /// When the next task is due; nil where there is none.
+    /// When the next task is due; nil if there is none.
     var nextDeadline: NIODeadline? { state.withLockedValue { $0.entries.last?.deadline } }
 
     /// Whether a task is due now.
@@ -148,7 +148,7 @@ package final class SimulatedEventLoop: EventLoop {
 
     /// The client goes on.
     ///
-    /// - Parameter pause: How long its timers stood still; zero where they are only late.
+    /// - Parameter pause: How long its timers stood still; zero if they are only late.
     func wake(after pause: TimeAmount) {
         state.withLockedValue { state in
             let entries = state.sleeping ?? []

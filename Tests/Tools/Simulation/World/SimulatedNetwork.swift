@@ -10,7 +10,7 @@ final class SimulatedNetwork: Sendable {
     struct Conditions: Hashable, Sendable {
         /// In milliseconds. Whole tens, so that much arrives together.
         var latency = 0...0
-        /// Of how many bytes pieces are at the most; nil for whole frames.
+        /// The largest size of a piece, in bytes; nil for whole frames.
         var pieceSize: Int?
         /// In how many frames a message is sent at the most.
         var fragments = 1
@@ -21,12 +21,12 @@ final class SimulatedNetwork: Sendable {
     private struct State: Sendable {
         var conditions = Conditions()
         var generator: SeededGenerator
-        /// What becomes of the next attempts; those after them succeed.
+        /// The outcomes of the next attempts. Later ones succeed.
         var outcomes: [ConnectOutcome] = []
         var connections: [SimulatedConnection] = []
         var openCount = 0
         var failsRequests = false
-        /// Whether the server hears nothing of what it is told.
+        /// Whether the server gets nothing that the client sends.
         var hasDeafServer = false
         /// The client whose connections count. Those of its forerunner may still be about to end.
         var client = 0
@@ -133,13 +133,13 @@ final class SimulatedNetwork: Sendable {
         set { state.withLockedValue { $0.failsRequests = newValue } }
     }
 
-    /// The server hears nothing of what it is told from now on, or hears again.
+    /// From now on the server gets nothing that the client sends, or gets it again.
     func setServerDeaf(_ isDeaf: Bool) {
         state.withLockedValue { $0.hasDeafServer = isDeaf }
         if isDeaf { current?.setInconsistent() }
     }
 
-    /// The connection that the client made last, if it stands or is being made.
+    /// The client's last connection, if it is open or being opened.
     var current: SimulatedConnection? {
         state.withLockedValue { state in
             state.connections.last { $0.client == state.client }.flatMap { $0.isEnded ? nil : $0 }

@@ -49,7 +49,7 @@ extension SimulatedWorld {
         if duration >= .seconds(1), !loop.isAsleep { checkServer() }
     }
 
-    // MARK: The application
+    // MARK: The app
 
     private func call(_ action: Action) {
         switch action {
@@ -134,7 +134,7 @@ extension SimulatedWorld {
             let data = #"{"nonce":"AAAA","ciphertext":"AAAA"}"#
             server.sendEvent("first", data: data, channel: channel, to: .subscribers(of: channel))
         case .rotateKey:
-            // What signs with the secret in the application has the key there too.
+            // What signs with the secret in the app has the key there too.
             guard settings.authorization != .inline else { return }
             for name in ScriptWriter.channels where name.hasPrefix("private-encrypted-") {
                 oldSecrets[name] = server.authorization(forSocket: "1.1", channel: name).sharedSecret
@@ -213,7 +213,7 @@ extension SimulatedWorld {
     /// Those of the client: other members are spared.
     private var clients: PusherTestServer.Target { .socket(socketID ?? "none") }
 
-    /// The client's, as the server knows it; nil where it has no connection.
+    /// The client's, as the server knows it; nil if it has no connection.
     var socketID: String? {
         // The latest is the client's, if it has one.
         let others = Set(members.compactMap(\.socketID))

@@ -50,7 +50,7 @@ extension SimulatedWorld {
             network.openCount - count <= (hasLesson ? 3 : 0),
             "\(network.openCount - count) connections although nothing happens"
         )
-        // One that does not reconnect cannot learn a limit, and would lose its last connection to it.
+        // A client that does not reconnect cannot learn a limit, and would lose its last connection because of it.
         server.server.setIdleLimit(settings.autoReconnect ? server.server.options.dialect.idleLimit : nil)
         // The last try to do without the pings may just have cost a connection.
         if hasLesson, case .waiting? = application.pusher?.connection.status { advance(by: .seconds(60)) }

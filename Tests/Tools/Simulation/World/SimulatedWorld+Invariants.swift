@@ -68,7 +68,7 @@ extension SimulatedWorld {
         return !settings.autoReconnect
     }
 
-    /// It has stopped only where it may.
+    /// It has stopped only if it may.
     private func checkEnd(_ machine: ClientStateMachine) {
         switch machine.connection.state {
         case .refused(let error):
@@ -82,7 +82,7 @@ extension SimulatedWorld {
         violations.check(readers.isEmpty, "the sequences \(readers) have not ended with what they are of")
     }
 
-    /// What the state of the connection has decided is not waited for any more.
+    /// No call waits for an outcome that the connection's state has decided.
     private func checkWaits(_ machine: ClientStateMachine) {
         let state = machine.connectionState
         for awaited in application.awaited {

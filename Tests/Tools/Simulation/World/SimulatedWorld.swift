@@ -39,7 +39,7 @@ final class SimulatedWorld {
     var published: [String: Int] = [:]
     /// For each encrypted channel, the secret before the last change of the key.
     var oldSecrets: [String: String] = [:]
-    /// All that encrypted channels have had.
+    /// All keys that encrypted channels have had.
     private(set) var sharedSecrets: Set<String> = []
     private let shown: ShownText?
     /// Since when the client does nothing, and whether its timers stand still meanwhile.
