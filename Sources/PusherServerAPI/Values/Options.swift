@@ -13,10 +13,9 @@ extension PusherServerAPI {
         /// A request is tried again only if that is safe. Requests that read are: after a lost connection, and after the HTTP
         /// statuses 408, 429, 500, 502, 503 and 504. Requests that change something might be obeyed twice, so they are tried
         /// again only if no connection was made for them, and after status 429.
-        public var retryPolicy: any RetryPolicy = .exponential(
-            base: .milliseconds(200),
-            cap: .seconds(2),
-            maximumRetries: 2
+        public var retryPolicy: any RetryPolicy = .atMost(
+            2,
+            .exponential(base: .milliseconds(200), cap: .seconds(2))
         )
         /// The limits that are checked before a request is made. Default: those of the hosted service.
         public var limits = Limits()

@@ -4,17 +4,12 @@ import PusherTestServer
 /// What the articles of the test server show, as functions that the tests call.
 enum TestingAnApp {
     static func client(of server: PusherTestServer) -> Pusher {
-        let pusher = Pusher(
-            key: server.options.application.key,
-            options: PusherClientOptions(
-                authMethod: .endpoint(server.httpURL + "/pusher/auth"),
-                host: .host(server.host),
-                port: server.port,
-                useTLS: server.usesTLS,  // where it has tls: also tls: TLSOptions(trustRoots: .only(pem: root))
-                userAuthMethod: .endpoint(server.httpURL + "/pusher/user-auth"),
-                retryPolicy: .delays([.milliseconds(20)])  // without it, the first wait is up to 1 s
-            )
-        )
+        let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
+        let options = PusherClientOptions(endpoint: endpoint)
+        options.authMethod = .endpoint(server.httpURL + "/pusher/auth")
+        options.userAuthMethod = .endpoint(server.httpURL + "/pusher/user-auth")
+        options.retryPolicy = .delays([.milliseconds(20)])  // without it, the first wait is up to 1 s
+        let pusher = Pusher(key: server.options.application.key, options: options)
         return pusher
     }
 
