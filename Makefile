@@ -8,7 +8,7 @@ DOCS_DIR ?= .build/docs
 FORMATTED = Package.swift Sources Tests Tools Examples/Package.swift Examples/Sources \
 	Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo demo-event-streams demo-chat test setup build lint format docs api api-check test-thread-sanitizer check-memory check-decoder
+.PHONY: help demo demo-event-streams demo-chat test setup build lint format docs api api-check api-members test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
 .PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak burst test-network autobahn bench bench-check
 
@@ -24,6 +24,7 @@ help:
 	@echo "make lint | make format      check or fix the house style"
 	@echo "make docs                    build the documentation; warnings are errors"
 	@echo "make api | make api-check    write or check the listing of the public API in Docs/API; needs python3"
+	@echo "make api-members             count the members of that listing that PusherSwift does not have; BEFORE=revision"
 	@echo "make test-thread-sanitizer   run all tests under ThreadSanitizer, with all traits"
 	@echo "make check-memory            run all tests under AddressSanitizer, and look for leaks; Linux"
 	@echo "make check-decoder           compare the frame decoder with Foundation's, under AddressSanitizer"
@@ -128,6 +129,9 @@ api: setup
 
 api-check: setup
 	SWIFT="$(SWIFT)" FLAGS="$(FLAGS)" .ci/api check
+
+api-members:
+	.ci/api-members $(if $(BEFORE),--before $(BEFORE))
 
 # A build folder of its own, so that neither build throws the other away. One test after the other: all at once they
 # would be so slow that bounded waits come to their end. With all traits, so that what they switch on is tested somewhere.

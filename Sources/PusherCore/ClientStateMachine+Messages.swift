@@ -135,7 +135,7 @@ extension ClientStateMachine {
             return effects.append(.deliver(.channel(subscription.id), envelope))
         }
         statistics.events.received += 1
-        if case .failed(let error) = subscription.phase, error.kind != .timedOut {
+        if case .failed(let error) = subscription.phase, error.kind != .subscriptionTimedOut {
             // Nobody knows when a key comes, if ever. A subscription that is only late has one already.
             statistics.events.undecryptable += 1
             return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))

@@ -29,7 +29,7 @@ extension Demo {
 
     func talk(_ ada: Pusher, _ bob: Pusher) async throws {
         let (here, there) = (ada.subscribe("private-chat"), bob.subscribe("private-chat"))
-        var messages = here.events(named: "client-message", as: Message.self).makeAsyncIterator()
+        var messages = here.values(named: "client-message", as: Message.self).makeAsyncIterator()
         try await here.subscribed()
         try await there.subscribed()
         try timeline.note(.bob, "sends client-message on \(there.name)")

@@ -13,7 +13,7 @@ struct Order: Codable, Sendable {
 extension Demo {
     func survivesLoss(_ pusher: Pusher) async throws {
         let channel = pusher.subscribe("orders")
-        var orders = channel.events(named: "created", as: Order.self).makeAsyncIterator()
+        var orders = channel.values(named: "created", as: Order.self).makeAsyncIterator()
         var resubscriptions = channel.resubscriptions.makeAsyncIterator()
 
         try await pusher.connected()
@@ -35,7 +35,7 @@ extension Demo {
 
     func survivesRotation(_ pusher: Pusher) async throws {
         let channel = pusher.subscribe("private-encrypted-orders")
-        var orders = channel.events(named: "created", as: Order.self).makeAsyncIterator()
+        var orders = channel.values(named: "created", as: Order.self).makeAsyncIterator()
         try await channel.subscribed()
         try timeline.note(.ada, "subscribed to \(channel.name), with its key")
         try await publish(Order(id: 1, item: "gold"), on: channel, receivedBy: &orders)
@@ -56,7 +56,7 @@ extension Demo {
     private func publish(
         _ order: Order,
         on channel: PusherChannel,
-        receivedBy orders: inout DecodedEventSequence<Order>.AsyncIterator
+        receivedBy orders: inout DecodedValueSequence<Order>.AsyncIterator
     ) async throws {
         let data = #"{"id":\#(order.id),"item":"\#(order.item)"}"#
         let signed = server.publishRequest(event: "created", data: data, to: [channel.name])

@@ -36,18 +36,12 @@ struct Demo: Sendable {
 
     private func makeClient(of user: String) -> Pusher {
         let backend = AuthEndpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": user])
-        return Pusher(
-            key: server.options.application.key,
-            options: PusherClientOptions(
-                authMethod: .endpoint(backend),
-                host: .host(server.host),
-                port: server.port,
-                useTLS: false,
-                retryPolicy: .exponential(base: .seconds(1), cap: .seconds(5)),
-                // The timeline tells it.
-                logger: Logger(label: "demo") { _ in SwiftLogNoOpLogHandler() }
-            )
-        )
+        let options = PusherClientOptions(endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: false))
+        options.authMethod = .endpoint(backend)
+        options.retryPolicy = .exponential(base: .seconds(1), cap: .seconds(5))
+        // The timeline tells it.
+        options.logger = Logger(label: "demo") { _ in SwiftLogNoOpLogHandler() }
+        return Pusher(key: server.options.application.key, options: options)
     }
 
     private func describe(_ status: ConnectionStatus) -> String {

@@ -8,19 +8,14 @@ import Testing
 @Suite("Snippets to paste")
 struct ConsoleSnippetTests {
     /// The one for Swift, so that the compiler sees it.
-    private func program() {
-        let pusher = Pusher(
-            key: "a-key",
-            options: PusherClientOptions(
-                authMethod: .endpoint("http://127.0.0.1:6123/pusher/auth"),
-                host: .host("127.0.0.1"),
-                port: 6123,
-                useTLS: false
-            )
-        )
-        let channel = pusher.subscribe("orders")
-        channel.bind(eventName: "created") { event in print(event.data ?? "") }
-        pusher.connect()
+    private func program() async throws {
+        let endpoint = PusherEndpoint(host: "127.0.0.1", port: 6123, useTLS: false)
+        let options = PusherClientOptions(endpoint: endpoint)
+        options.authMethod = .endpoint("http://127.0.0.1:6123/pusher/auth")
+        let pusher = Pusher(key: "a-key", options: options)
+        let events = pusher.subscribe("orders").events(named: "created")
+        try await pusher.connected()
+        for await event in events { print(event.data ?? "") }
     }
 
     private func snippets(secret: String = "s") -> [String: String] {

@@ -14,10 +14,14 @@ struct RetryPolicyTests {
         #expect(bounds == [1, 2, 4, 8, 16, 30, 30, 30, 30, 30].map { .seconds($0) })
     }
 
-    @Test("A limited number of retries ends the attempts")
+    @Test("A policy tries at most so many times, whatever the waits")
     func end() {
-        let policy: some RetryPolicy = .exponential(maximumRetries: 2)
-        #expect((0...3).map { policy.delay(for: Self.context($0)) == nil } == [false, false, true, true])
+        let policies: [any RetryPolicy] = [.atMost(2), .atMost(2, .delays([.seconds(1)]))]
+        for policy in policies {
+            #expect((0...3).map { policy.delay(for: Self.context($0)) == nil } == [false, false, true, true])
+        }
+        let limited: some RetryPolicy = .atMost(3, .delays([.seconds(1), .seconds(2)], repeatsLast: false))
+        #expect((0...3).map { limited.delay(for: Self.context($0)) } == [.seconds(1), .seconds(2), nil, nil])
     }
 
     @Test("Jitter is full: evenly between nothing and the bound", arguments: [0, 0.25, 0.5, 0.875])

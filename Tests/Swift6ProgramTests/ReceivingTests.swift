@@ -21,10 +21,10 @@ struct ReceivingTests {
             let pusher = Pusher(key: server.options.application.key, options: options)
             let (lines, writer) = AsyncStream.makeStream(of: String.self)
             let channel = pusher.subscribe("orders")
-            let (screen, store) = (Receiving.Screen(), Receiving.Store())
+            let (screen, orderScreen, store) = (Receiving.Screen(), Receiving.OrderScreen(), Receiving.Store())
             let journal = Receiving.Journal { writer.yield("journal \($0)") }
             screen.observe(channel)
-            screen.bind(channel)
+            orderScreen.observe(channel)
             await journal.observe(channel)
             let reloads = Task { try await Receiving.reloads(channel, into: store) }
             let orders = Task { await Receiving.orders(pusher) { writer.yield("order \($0.id)") } }
@@ -39,9 +39,9 @@ struct ReceivingTests {
             try await channel.subscribed()
             try await waitUntil {
                 try server.publish(event: "created", data: #"{"id":1}"#, to: "orders")
-                return !screen.list.isEmpty && !screen.shown.isEmpty
+                return !orderScreen.list.isEmpty && !screen.shown.isEmpty
             }
-            #expect(screen.list.first?.id == 1)
+            #expect(orderScreen.list.first?.id == 1)
             #expect(screen.shown.first == #"{"id":1}"#)
             await lines.waitForAll([#"journal {"id":1}"#, "order 1"])
             reloads.cancel()

@@ -36,20 +36,15 @@ struct NetworkCheck: AsyncParsableCommand {
     }
 
     private func makeClient() -> Pusher {
-        Pusher(
-            key: key,
-            options: PusherClientOptions(
-                authMethod: .inline(secret: secret),
-                host: .host(host),
-                port: port,
-                useTLS: false,
-                activityTimeout: 1,
-                timeouts: .init(connectionAttempt: .seconds(2), pong: .seconds(1)),
-                retryPolicy: .exponential(base: .milliseconds(200), cap: .seconds(1)),
-                callbackQueue: .eventLoop,
-                logger: Logger(label: "network-check") { _ in SwiftLogNoOpLogHandler() }
-            )
-        )
+        let options = PusherClientOptions(endpoint: PusherEndpoint(host: host, port: port, useTLS: false))
+        options.authMethod = .inline(secret: secret)
+        options.activityTimeout = 1
+        options.timeouts.connectionAttempt = .seconds(2)
+        options.timeouts.pong = .seconds(1)
+        options.retryPolicy = .exponential(base: .milliseconds(200), cap: .seconds(1))
+        options.callbackQueue = .eventLoop
+        options.logger = Logger(label: "network-check") { _ in SwiftLogNoOpLogHandler() }
+        return Pusher(key: key, options: options)
     }
 
     private func report(_ who: String, _ statuses: EventSequence<ConnectionStatus>) async {

@@ -23,7 +23,8 @@
     )
 }
 
-/// Makes the requests that the client sends to an authorization endpoint.
+/// Makes the requests that the client sends to an authorization endpoint. New code uses an ``AuthEndpoint``, whose providers can
+/// wait for a fresh token.
 @preconcurrency public protocol AuthRequestBuilderProtocol: Sendable {
     /// The request for one channel. Called once for each try, so that every try can carry a fresh token, on a dispatch
     /// queue where it may block; for several channels at once, on several threads.

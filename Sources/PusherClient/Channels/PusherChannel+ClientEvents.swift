@@ -3,7 +3,8 @@ import PusherProtocol
 
 /// Events that the application sends to the other subscribers of a private or presence channel (protocol clause 5).
 extension PusherChannel {
-    /// Sends an event to the other subscribers, now or as soon as the channel is subscribed.
+    /// Sends an event to the other subscribers, now or as soon as the channel is subscribed. A PusherSwift member: new code
+    /// uses ``send(_:data:encoder:)``, or ``sendLatest(_:data:encoder:)`` if only the newest counts.
     ///
     /// At most ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` wait; they go out in order, and not
     /// faster than ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. What cannot be sent is reported
@@ -24,10 +25,7 @@ extension PusherChannel {
             switch messages {
             case .success(let messages):
                 state.machine.trigger(messages, on: name, id, now: now, into: &state.pending)
-            case .failure(var error):
-                error.eventName = eventName
-                state.machine.refusedClientEvent()
-                state.pending.append(.report(error))
+            case .failure(let error): state.refuse(error, eventName)
             }
         }
     }
@@ -62,6 +60,36 @@ extension PusherChannel {
         }
         _ = try await engine.wait { [name, id] machine, waiter, now, effects in
             machine.send(messages, on: name, id, waiter: waiter, now: now, into: &effects)
+        }
+    }
+
+    /// Sends an event of which only the newest counts, for example that somebody is typing. Returns at once.
+    ///
+    /// If the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``) makes it wait, the next one
+    /// of that name takes its place, so that it delays other events no more than once. If the channel is not subscribed,
+    /// or the connection is lost meanwhile, it is dropped. Dropped events are counted in ``Pusher/statistics``, and not
+    /// reported.
+    ///
+    /// ```swift
+    /// channel.sendLatest("client-typing", data: Typing(user: "ada"))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - eventName: The event's name, which begins with `client-`.
+    ///   - data: The data, written as JSON. What can never be sent is reported by ``Pusher/errors``, as
+    ///     ``trigger(eventName:data:)`` does.
+    ///   - encoder: What writes it.
+    public func sendLatest(_ eventName: String, data: some Encodable, encoder: JSONEncoder = JSONEncoder()) {
+        let encoding = engine.options.clientEventEncoding
+        let messages = Result { () throws(PusherClientError) in
+            try makeMessages(eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
+        }
+        engine.step { state, now in
+            switch messages {
+            case .success(let messages):
+                state.machine.sendLatest(messages, of: eventName, on: name, id, now: now, into: &state.pending)
+            case .failure(let error): state.refuse(error, eventName)
+            }
         }
     }
 
@@ -144,6 +172,15 @@ extension PusherChannel {
                 channelName: name
             )
         }
+    }
+}
+
+extension ClientEngine.State {
+    fileprivate mutating func refuse(_ error: PusherClientError, _ eventName: String) {
+        var error = error
+        error.eventName = eventName
+        machine.refusedClientEvent()
+        pending.append(.report(error))
     }
 }
 

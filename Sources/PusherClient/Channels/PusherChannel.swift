@@ -1,8 +1,9 @@
-public import Foundation
 import NIOConcurrencyHelpers
 import PusherProtocol
 
-/// A channel that the application subscribed to: what is bound to it, and how its subscription stands.
+/// A channel that the application subscribed to: its events, and how its subscription stands.
+///
+/// Its events come as sequences and to callbacks: see ``PusherEventSource``.
 ///
 /// Made by ``Pusher/subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``. It may be used from
 /// any thread. Holding it does not keep the connection open: ``Pusher`` alone does. After it is unsubscribed nothing is
@@ -28,12 +29,7 @@ public class PusherChannel: @unchecked Sendable {
     /// for.
     struct Observers: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
-        var onResubscribed: (@Sendable (Resubscription) -> Void)?
-        var onCacheMiss: (@Sendable () -> Void)?
-        var onDecryptionFailure: (@Sendable (DecryptionFailure) -> Void)?
         var resubscriptions: Broadcast<Resubscription>?
-        var cacheMisses: Broadcast<CacheMiss>?
-        var decryptionFailures: Broadcast<DecryptionFailure>?
         var isFinished = false
     }
 
@@ -59,14 +55,24 @@ public class PusherChannel: @unchecked Sendable {
     /// What the name's prefix says about the channel.
     public var type: PusherChannelType { PusherChannelType(name: name) }
 
+    /// Whether the channel is encrypted: its name begins with `private-encrypted-`.
+    public var isEncrypted: Bool { PusherChannelType.isEncryptedChannel(name: name) }
+
+    /// Whether the server keeps the channel's last event for new subscribers: `cache-` follows the rest of the prefix.
+    public var isCache: Bool { PusherChannelType.isCacheChannel(name: name) }
+
     /// Whether the server has confirmed the subscription, on the connection that stands.
-    public var subscribed: Bool { subscription?.isSubscribed ?? false }
+    public var isSubscribed: Bool { subscription?.isSubscribed ?? false }
+
+    /// The same as ``isSubscribed``, which new code uses.
+    public var subscribed: Bool { isSubscribed }
 
     /// How many connections are subscribed to the channel, as the server last said; nil while it has said nothing. The
     /// application must have the feature switched on.
     public var subscriptionCount: Int? { subscription?.subscriptionCount }
 
-    /// Called on the callback queue with each new ``subscriptionCount``.
+    /// Called on the callback queue with each new ``subscriptionCount``. A PusherSwift member: new code observes the event
+    /// `pusher:subscription_count`.
     @preconcurrency public var onSubscriptionCountChanged: (@Sendable (Int) -> Void)? {
         get { observers.withLockedValue { $0.onSubscriptionCountChanged } }
         set { replace(\.onSubscriptionCountChanged, with: newValue) }
@@ -86,32 +92,10 @@ public class PusherChannel: @unchecked Sendable {
         }
     }
 
-    /// Called on the callback queue when the cache of a cache channel is empty: the current state has to be fetched
-    /// from elsewhere. Where it is not, the cached event comes as any other does.
-    public var onCacheMiss: (@Sendable () -> Void)? {
-        get { observers.withLockedValue { $0.onCacheMiss } }
-        set { replace(\.onCacheMiss, with: newValue) }
-    }
-
-    /// Called on the callback queue with each event of an encrypted channel that could not be decrypted, also with the
-    /// key asked for anew.
-    public var onDecryptionFailure: (@Sendable (DecryptionFailure) -> Void)? {
-        get { observers.withLockedValue { $0.onDecryptionFailure } }
-        set { replace(\.onDecryptionFailure, with: newValue) }
-    }
-
-    /// Called on the callback queue when the channel is subscribed again after it was not: what happened meanwhile was
-    /// not delivered, and may have to be fetched. That is so after a loss, and after ``Pusher/disconnect()`` and
-    /// ``Pusher/connect()``, ``Pusher/reconnectNow()``, ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` or
-    /// ``resubscribe()``, which must therefore not be called from here.
-    public var onResubscribed: (@Sendable (Resubscription) -> Void)? {
-        get { observers.withLockedValue { $0.onResubscribed } }
-        set { replace(\.onResubscribed, with: newValue) }
-    }
-
     // MARK: Binding
 
-    /// Calls back for each event of that name on this channel, on the callback queue.
+    /// Calls back for each event of that name on this channel, on the callback queue. A PusherSwift member: new code uses
+    /// ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Returns: An id for ``unbind(eventName:callbackId:)``.
     @preconcurrency @discardableResult
@@ -119,38 +103,8 @@ public class PusherChannel: @unchecked Sendable {
         engine.bind(eventName, to: listeners, eventCallback)
     }
 
-    /// Calls back for every event on this channel, on the callback queue.
-    ///
-    /// - Returns: An id for ``unbind(callbackId:)``.
-    @preconcurrency @discardableResult
-    public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.bind(nil, to: listeners, eventCallback)
-    }
-
-    /// Calls back with the decoded data of each event of that name, on the callback queue.
-    ///
-    /// Events whose data does not fit the type are left out, and reported by ``Pusher/errors`` with the code
-    /// ``PusherClientError/Code/undecodableData``.
-    ///
-    /// - Returns: An id for ``unbind(eventName:callbackId:)``.
-    @preconcurrency @discardableResult
-    public func bind<Value: Decodable & Sendable>(
-        eventName: String,
-        as type: Value.Type,
-        decoder: JSONDecoder = JSONDecoder(),
-        eventCallback: @escaping @Sendable (Value) -> Void
-    ) -> String {
-        let engine = engine
-        return engine.bind(eventName, to: listeners) { event in
-            if let value = engine.decode(event, as: type, decoder: decoder) { eventCallback(value) }
-        }
-    }
-
     /// Ends the calls of one callback. Called on the queue that runs it, no call begins after it has returned.
     public func unbind(eventName: String, callbackId: String) { listeners.unbind(eventName, id: callbackId) }
-
-    /// Ends the calls of one callback that was bound to every event.
-    public func unbind(callbackId: String) { listeners.unbind(nil, id: callbackId) }
 
     /// Ends the calls of all callbacks. Sequences go on.
     public func unbindAll() { listeners.unbindAll() }
@@ -162,7 +116,7 @@ public class PusherChannel: @unchecked Sendable {
 
     /// Begins the subscription anew: after a failure that is mended, for example by a fresh token, or to have the
     /// members of a presence channel, or the cached event of a cache channel, once more. Returns at once;
-    /// ``subscribed()`` waits for the outcome.
+    /// ``subscribed(timeout:)`` waits for the outcome.
     ///
     /// Bindings and sequences stay, and so do triggered client events that wait; a `send` that waits throws an error of
     /// code ``PusherClientError/Code/notSubscribed``. Where the subscription is under way already, or there is no
@@ -193,8 +147,6 @@ public class PusherChannel: @unchecked Sendable {
             return observers
         }
         finished.resubscriptions?.finish()
-        finished.cacheMisses?.finish()
-        finished.decryptionFailures?.finish()
     }
 
     func makeSequence<Element>(
@@ -242,23 +194,8 @@ public struct Resubscription: Hashable, Sendable {
     public let away: Duration
 }
 
-/// A cache channel was subscribed, and the server has no event for it.
-public struct CacheMiss: Hashable, Sendable {
-    /// The channel.
-    public let channelName: String
-}
-
-/// An event of an encrypted channel could not be decrypted, and was given up.
-public struct DecryptionFailure: Hashable, Sendable {
-    /// The channel.
-    public let channelName: String
-    /// The event.
-    public let eventName: String
-    /// Why: its code is ``PusherClientError/Code/decryptionFailed``.
-    public let error: PusherClientError
-}
-
-/// What a channel's name says about it, in PusherSwift's terms.
+/// What a channel's name says about it, in PusherSwift's terms. It keeps PusherSwift's three cases, for code that switches
+/// over them: ``PusherChannel/isEncrypted`` and ``PusherChannel/isCache`` say more.
 public enum PusherChannelType: Hashable, Sendable {
     /// `private-…`, encrypted channels among them.
     case `private`
@@ -281,4 +218,12 @@ public enum PusherChannelType: Hashable, Sendable {
 
     /// Whether the name is that of a presence channel.
     public static func isPresenceChannel(name: String) -> Bool { PusherChannelType(name: name) == .presence }
+
+    /// Whether the name is that of an encrypted channel: `private-encrypted-…`. Its type is ``private``.
+    public static func isEncryptedChannel(name: String) -> Bool {
+        ChannelKind(ofChannelNamed: name).base == .privateEncrypted
+    }
+
+    /// Whether the name is that of a cache channel, of whatever type: `cache-…`, `private-cache-…` and so on.
+    public static func isCacheChannel(name: String) -> Bool { ChannelKind(ofChannelNamed: name).isCache }
 }

@@ -1,4 +1,4 @@
-/// The channels that the application is subscribed to, or wants to be.
+/// The channels that the application is subscribed to, or wants to be. New code finds one by ``Pusher/channel(_:)``.
 public final class PusherChannels: Sendable {
     let engine: ClientEngine
 

@@ -62,6 +62,8 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
 
     // MARK: Changes
 
+    /// A PusherSwift member: new code uses ``memberships``, or observes the event `pusher:member_added`.
+    ///
     /// Called on the callback queue with each member who comes: also with those who came while the channel was away,
     /// when it is subscribed again. Not called for those who are there at the first subscription.
     @preconcurrency public var onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? {
@@ -69,6 +71,8 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
         set { replace(\.onMemberAdded, with: newValue) }
     }
 
+    /// A PusherSwift member: new code uses ``memberships``, or observes the event `pusher:member_removed`.
+    ///
     /// Called on the callback queue with each member who leaves: also with those who left while the channel was away,
     /// when it is subscribed again.
     @preconcurrency public var onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? {

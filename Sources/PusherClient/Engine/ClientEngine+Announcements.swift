@@ -18,9 +18,6 @@ extension ClientEngine {
         guard let away else { return }
         let resubscription = Resubscription(channelName: name, away: away)
         channel.broadcast(resubscription, to: \.resubscriptions)
-        if channel.onResubscribed != nil {
-            dispatcher.enqueue(keep: .outcomes, for: self) { channel.onResubscribed?(resubscription) }
-        }
     }
 
     func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
@@ -29,7 +26,7 @@ extension ClientEngine {
             "Subscription failed",
             metadata: ["pusher.channel": "\(name.escapingControls)", "pusher.error": "\(error)"]
         )
-        debug("subscription to \(name) failed: \(error.message)")
+        tellDelegate("subscription to \(name) failed: \(error.message)")
         publish(error.clientError)
         announce(envelope, on: id, subscriptionError: error)
         notify(keep: .outcomes) { delegate in
@@ -91,28 +88,17 @@ extension ClientEngine {
     // MARK: Cache and encryption
 
     func cacheMissed(_ id: ChannelID, _ envelope: Envelope) {
-        guard let channel = channel(id) else { return }
-        channel.broadcast(CacheMiss(channelName: channel.name), to: \.cacheMisses)
-        if channel.onCacheMiss != nil {
-            dispatcher.enqueue(for: self) { channel.onCacheMiss?() }
-        }
+        guard channel(id) != nil else { return }
         announce(envelope, on: id)
     }
 
     func failedToDecrypt(_ id: ChannelID, _ envelope: Envelope, _ error: PusherClientError) {
         let (name, channel, data) = (envelope.event, envelope.channel ?? "", envelope.data.text)
-        var named = error
-        named.eventName = name
-        warn(named)
-        debug("error: \(error.message)")
+        var error = error
+        error.eventName = name
+        warn(error)
+        tellDelegate("error: \(error.message)")
         publish(error)
-        if let channel = self.channel(id) {
-            let failure = DecryptionFailure(channelName: channel.name, eventName: name, error: error)
-            channel.broadcast(failure, to: \.decryptionFailures)
-            if channel.onDecryptionFailure != nil {
-                dispatcher.enqueue(for: self) { channel.onDecryptionFailure?(failure) }
-            }
-        }
         notify { $0.failedToDecryptEvent(eventName: name, channelName: channel, data: data) }
     }
 
@@ -126,7 +112,7 @@ extension ClientEngine {
 
     func signInFailed(_ error: PusherClientError, _ envelope: Envelope) {
         logger.warning("Sign-in failed", metadata: ["pusher.error": "\(error)"])
-        debug("error: \(error.message)")
+        tellDelegate("error: \(error.message)")
         publish(error)
         let reported = PusherError(error)
         notify { $0.receivedError(error: reported) }
@@ -140,7 +126,20 @@ extension ClientEngine {
 
     func watchlistChanged(_ event: WatchlistEvent) {
         broadcast(event, to: watchlistEvents)
-        watchlistCallbacks.deliver(event, by: dispatcher, for: self)
+        watchlistCallbacks.deliver(event, for: self)
+    }
+}
+
+extension ClientEngine {
+    /// Adds the status to a sequence of statuses again and again while the client waits before an attempt, for as long as
+    /// there is the sequence.
+    func repeatStatus(every interval: Duration, to buffer: EventBuffer<ConnectionStatus>) {
+        let interval = TimeAmount(interval)
+        eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
+            guard let self, let buffer, !buffer.isFinished else { return task.cancel() }
+            let status = self.status
+            if case .waiting = status { buffer.add(status) }
+        }
     }
 }
 

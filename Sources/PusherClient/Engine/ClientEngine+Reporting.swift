@@ -9,7 +9,8 @@ extension ClientEngine {
     /// What somebody should know who follows nothing but the log is a warning: the first failure of an outage, and the
     /// end of all attempts.
     func log(_ status: ConnectionStatus) {
-        let text = status.description(at: clock())
+        // The reason has a key of its own.
+        let text = status.descriptionWithoutReason(at: clock())
         switch status {
         case .waiting(_, _, let reason) where !loopState.value.hasLoggedOutage,
             .refused(let reason), .disconnected(let reason?):
@@ -24,7 +25,9 @@ extension ClientEngine {
             let outage = read { $0.machine.connection.lastOutage } ?? .zero
             logger.warning("Connected again", metadata: ["pusher.status": "\(text)", "pusher.outage": "\(outage)"])
         case .initialized, .connecting, .connected, .unavailable, .waiting, .disconnecting, .disconnected(nil):
-            logger.debug("Connection status", metadata: ["pusher.status": "\(text)"])
+            var metadata: Logger.Metadata = ["pusher.status": "\(text)"]
+            if let reason = status.reason { metadata["pusher.error"] = "\(reason.code): \(reason.message)" }
+            logger.debug("Connection status", metadata: metadata)
         }
     }
 
@@ -50,7 +53,7 @@ extension ClientEngine {
 
     func report(_ error: PusherClientError) {
         if !warn(error) { logger.notice("Error", metadata: ["pusher.error": "\(error.code): \(error.message)"]) }
-        debug("error: \(error.message)")
+        tellDelegate("error: \(error.message)")
         publish(error)
         let reported = PusherError(error)
         notify { $0.receivedError(error: reported) }
@@ -68,10 +71,18 @@ extension ClientEngine {
         }
     }
 
+    /// Writes a line to the log, at debug, and tells the delegate.
     func debug(_ message: @autoclosure () -> String) {
         guard logger.logLevel <= .debug || read({ $0.delegate.value }) != nil else { return }
+        let message = message()
+        logger.debug("\(message.escapingControls)")
+        tellDelegate(message)
+    }
+
+    /// Tells the delegate what the log says in its own way.
+    func tellDelegate(_ message: @autoclosure () -> String) {
+        guard read({ $0.delegate.value }) != nil else { return }
         let message = message().escapingControls
-        logger.debug("\(message)")
         notify { $0.debugLog(message: "[PUSHER DEBUG] \(message)") }
     }
 

@@ -319,14 +319,21 @@ package final class ClientEngine: Sendable {
     /// - Parameters:
     ///   - channelName: The channel whose subscription it waits for; nil where it waits for something else.
     ///   - call: What waits, if it needs a connection that only another call makes; nil for anything else.
+    ///   - limit: How long it waits; nil for without end.
     func wait(
         subscribing channelName: String? = nil,
         of call: String? = nil,
+        atMost limit: WaitLimit? = nil,
         _ begin: @Sendable (inout ClientStateMachine, WaiterID, Instant, inout [Effect]) -> Void
     ) async throws -> WaiterOutcome {
         let waiter = state.withLockedValue { $0.machine.makeWaiter() }
         let watch = call.flatMap { watchForConnection($0) }
-        defer { watch?.cancel() }
+        let timer = NIOLockedValueBox<Scheduled<Void>?>(nil)
+        let isTimedOut = ManagedAtomic(false)
+        defer {
+            watch?.cancel()
+            timer.withLockedValue { $0 }?.cancel()
+        }
         let outcome = await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 step { state, now in
@@ -338,21 +345,30 @@ package final class ClientEngine: Sendable {
                         begin(&state.machine, waiter, now, &state.pending)
                     }
                 }
+                guard let limit else { return }
+                // The wait has begun, so that the timer finds it.
+                let scheduled = eventLoop.scheduleTask(in: TimeAmount(limit.duration)) {
+                    isTimedOut.store(true, ordering: .relaxed)
+                    self.cancelWait(waiter, subscribing: channelName)
+                }
+                timer.withLockedValue { $0 = scheduled }
             }
         } onCancel: {
             // Never in place: what it causes must not run inside whoever cancels.
-            eventLoop.execute {
-                self.step { state, _ in
-                    state.machine.cancelWaiter(waiter, subscribing: channelName, into: &state.pending)
-                }
-            }
+            eventLoop.execute { self.cancelWait(waiter, subscribing: channelName) }
         }
         switch outcome {
         case .connected, .done: return outcome
         case .failed(let error): throw error
         case .subscriptionFailed(let error): throw error
-        case .cancelled: throw CancellationError()
+        case .cancelled:
+            if let limit, isTimedOut.load(ordering: .relaxed), !Task.isCancelled { throw limit.error() }
+            throw CancellationError()
         }
+    }
+
+    private func cancelWait(_ waiter: WaiterID, subscribing channelName: String?) {
+        step { state, _ in state.machine.cancelWaiter(waiter, subscribing: channelName, into: &state.pending) }
     }
 
     func channel(_ id: ChannelID) -> PusherChannel? { read { $0.channels[id] } }
@@ -369,4 +385,16 @@ package final class ClientEngine: Sendable {
 extension ClientEngine: CustomReflectable {
     /// Nothing, for `dump`.
     package var customMirror: Mirror { Mirror(self, children: []) }
+}
+
+/// How long a call waits.
+struct WaitLimit: Sendable {
+    let duration: Duration
+    /// What it throws then.
+    let error: @Sendable () -> any Error
+
+    init(_ duration: Duration, _ error: @escaping @Sendable () -> any Error) {
+        self.duration = duration
+        self.error = error
+    }
 }

@@ -118,6 +118,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
     deinit { _ = state.withLockedValue { $0.level.clear() } }
 
     var droppedCount: Int { state.withLockedValue { $0.droppedCount } }
+    var isFinished: Bool { state.withLockedValue { $0.isFinished } }
     /// How many calls of ``next()`` wait for an element.
     var waitingCount: Int { state.withLockedValue { $0.waiting.count } }
 
@@ -291,8 +292,14 @@ struct Drop {
 
 /// Hands each element to every sequence that was made of it.
 final class Broadcast<Element: Sendable>: Sendable {
+    private struct Recipient {
+        let buffer: EventBuffer<Element>
+        /// Whether the sequence wants an element.
+        let wants: (@Sendable (Element) -> Bool)?
+    }
+
     private struct State {
-        var buffers: [EventBuffer<Element>] = []
+        var recipients: [Recipient] = []
         /// What a sequence begins with: one element, or none. An array, so that those which have none need no room for
         /// one.
         var replayed: [Element]
@@ -313,11 +320,12 @@ final class Broadcast<Element: Sendable>: Sendable {
         self.replaysLatest = initial != nil
     }
 
-    func makeSequence() -> EventSequence<Element> {
+    /// - Parameter wants: Which elements the sequence has; nil for all.
+    func makeSequence(of wants: (@Sendable (Element) -> Bool)? = nil) -> EventSequence<Element> {
         let buffer = makeBuffer()
         let isFinished = state.withLockedValue { state in
-            for element in state.replayed { buffer.add(element) }
-            if !state.isFinished { state.buffers.append(buffer) }
+            for element in state.replayed where wants?(element) ?? true { buffer.add(element) }
+            if !state.isFinished { state.recipients.append(Recipient(buffer: buffer, wants: wants)) }
             return state.isFinished
         }
         if isFinished {
@@ -328,7 +336,9 @@ final class Broadcast<Element: Sendable>: Sendable {
         return EventSequence(buffer: buffer) { [weak self] in
             // Taken out under the lock, released outside it: what it keeps can own anything.
             _ = self?.state.withLockedValue { state in
-                state.buffers.firstIndex { ObjectIdentifier($0) == id }.map { state.buffers.remove(at: $0) }
+                state.recipients.firstIndex { ObjectIdentifier($0.buffer) == id }.map {
+                    state.recipients.remove(at: $0)
+                }
             }
         }
     }
@@ -337,21 +347,21 @@ final class Broadcast<Element: Sendable>: Sendable {
     func send(_ element: Element) -> Drop {
         // What was the latest is released outside the lock: it can own anything.
         var latest = [element]
-        let buffers = state.withLockedValue { state in
+        let recipients = state.withLockedValue { state in
             if replaysLatest { swap(&latest, &state.replayed) }
-            return state.buffers
+            return state.recipients
         }
         var drop = Drop()
-        for buffer in buffers { drop.add(buffer.add(element)) }
+        for recipient in recipients where recipient.wants?(element) ?? true { drop.add(recipient.buffer.add(element)) }
         return drop
     }
 
     func finish() {
-        let buffers = state.withLockedValue { state in
+        let recipients = state.withLockedValue { state in
             state.isFinished = true
-            defer { state.buffers = [] }
-            return state.buffers
+            defer { state.recipients = [] }
+            return state.recipients
         }
-        for buffer in buffers { buffer.finish() }
+        for recipient in recipients { recipient.buffer.finish() }
     }
 }

@@ -14,14 +14,12 @@ extension PusherClientOptions {
     ///   - server: What the test server says about itself.
     ///   - callbackQueue: Where callbacks run. Default: the main queue.
     public convenience init(testing server: TestServerAccess, callbackQueue: CallbackQueue = .main) {
-        self.init(
-            endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS),
-            authMethod: .endpoint(server.channelAuthorizationURL),
-            userAuthMethod: .endpoint(server.userAuthenticationURL),
-            retryPolicy: .delays([.milliseconds(20)]),
-            tls: TLSOptions(trustRoots: server.trustRoot.map { .only(pem: $0) } ?? .system),
-            proxy: .direct,
-            callbackQueue: callbackQueue
-        )
+        self.init(endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS))
+        authMethod = .endpoint(server.channelAuthorizationURL)
+        userAuthMethod = .endpoint(server.userAuthenticationURL)
+        retryPolicy = .delays([.milliseconds(20)])
+        tls = TLSOptions(trustRoots: server.trustRoot.map { .only(pem: $0) } ?? .system)
+        proxy = .direct
+        self.callbackQueue = callbackQueue
     }
 }

@@ -3,226 +3,116 @@ public import Foundation
 public import Logging
 import NIOConcurrencyHelpers
 
-/// How a ``Pusher`` connects and behaves. But for ``authMethod`` and ``userAuthMethod`` the options do not change once
-/// they are made.
+/// How a ``Pusher`` connects and behaves: a server, and properties with defaults.
 ///
-/// Values that cannot be used do not trap: the client that gets them makes no attempt, and `connected()` and the
-/// delegate say what is wrong with which.
+/// ```swift
+/// let options = PusherClientOptions(cluster: "eu")
+/// options.authMethod = .endpoint("https://example.com/pusher/auth")
+/// options.retryPolicy = .exponential(cap: .seconds(10))
+/// let pusher = Pusher(key: "app-key", options: options)
+/// ```
+///
+/// A client takes the values that the properties have when it is created. ``authMethod`` and ``userAuthMethod`` are the
+/// exception: setting them later changes the clients that were created with the same object.
+///
+/// Values that cannot be used do not trap: the client that gets them makes no attempt, and ``Pusher/connected(timeout:)``
+/// and the delegate say what is wrong with which.
 public final class PusherClientOptions: Sendable {
-    /// How private, presence and encrypted channels are authorized. It can be changed at any time; authorizations that
-    /// are begun after it use the new one.
-    public var authMethod: AuthMethod {
-        get { changeable.withLockedValue { $0.channels } }
-        set { replace(\.channels, with: newValue) }
+    private struct Authorizing: Sendable {
+        var channels = AuthMethod.noMethod
+        var user = UserAuthMethod.noMethod
     }
 
-    /// How ``Pusher/signIn()`` finds out who the user is. It can be changed at any time; sign-ins that are begun after
-    /// it use the new one.
-    public var userAuthMethod: UserAuthMethod {
-        get { changeable.withLockedValue { $0.user } }
-        set { replace(\.user, with: newValue) }
-    }
-
-    private struct Changeable: Sendable {
-        var channels: AuthMethod
-        var user: UserAuthMethod
+    private struct Values: Sendable {
+        var endpoint: PusherEndpoint
+        var autoReconnect = true
+        var activityTimeout: TimeInterval?
         var attemptsToReturnJSONObject = true
+        var timeouts = PusherTimeouts()
+        var retryPolicy: any RetryPolicy = .exponential
+        var authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5))
+        var clientEventEncoding = ClientEventEncoding.json
+        var payloadTransformer: (any PayloadTransformer)?
+        var tls = TLSOptions()
+        var proxy = HTTPProxy.environment
+        var headers: [String: String] = [:]
+        var queryItems: [URLQueryItem] = []
+        var subprotocol: String?
+        var limits = Limits()
+        var callbackQueue = CallbackQueue.main
+        var logger = warningsOnly
     }
 
-    private let changeable: NIOLockedValueBox<Changeable>
+    /// Shared by the copies that clients keep.
+    private let authorizing: NIOLockedValueBox<Authorizing>
+    private let values: NIOLockedValueBox<Values>
 
-    private func replace<Value>(_ path: WritableKeyPath<Changeable, Value>, with value: Value) {
+    private init(_ values: Values, sharing authorizing: NIOLockedValueBox<Authorizing>) {
+        self.authorizing = authorizing
+        self.values = NIOLockedValueBox(values)
+    }
+
+    /// What a client keeps: its values do not change with those of the original, except how it authorizes.
+    func copyForClient() -> PusherClientOptions {
+        PusherClientOptions(values.withLockedValue { $0 }, sharing: authorizing)
+    }
+
+    private subscript<Value>(path: WritableKeyPath<Values, Value>) -> Value {
+        get { values.withLockedValue { $0[keyPath: path] } }
+        set { Self.replace(path, in: values, with: newValue) }
+    }
+
+    private static func replace<Root, Value>(
+        _ path: WritableKeyPath<Root, Value>,
+        in box: NIOLockedValueBox<Root>,
+        with value: Value
+    ) {
         // The old one is released outside the lock: what it owns may call back.
-        _ = changeable.withLockedValue { changeable in
-            defer { changeable[keyPath: path] = value }
-            return changeable[keyPath: path]
-        }
+        var value = value
+        box.withLockedValue { swap(&$0[keyPath: path], &value) }
     }
 
-    /// Whether a lost connection is made again. Where it is false, no loss of any kind leads to an attempt.
-    public let autoReconnect: Bool
-    /// The server to connect to. ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` does not change it.
-    public let endpoint: PusherEndpoint
-    /// The host name of the ``endpoint``.
-    public var host: String { endpoint.host }
-    /// The port of the ``endpoint``.
-    public var port: Int { endpoint.port }
-    /// What stands before `/app/` in the path of the URL: see ``endpoint``.
-    public var path: String? { endpoint.path }
-    /// Whether the connection is encrypted: see ``endpoint``.
-    public var useTLS: Bool { endpoint.useTLS }
-    /// The longest silence, in seconds, before the server is asked for a sign of life; nil for 120. The server may name
-    /// a shorter one.
-    public let activityTimeout: TimeInterval?
+    // MARK: Creating
 
-    /// Of no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
-    @available(*, deprecated, message: "It has no effect: an event's data is always text.")
-    public var attemptToReturnJSONObject: Bool { changeable.withLockedValue { $0.attemptsToReturnJSONObject } }
+    /// Creates options for a cluster of the hosted service, over TLS: `PusherClientOptions(cluster: "eu")`.
+    public convenience init(cluster: String) { self.init(endpoint: .pusher(cluster: cluster)) }
 
-    /// How long things may take.
-    public let timeouts: Timeouts
-    /// When to try to connect again. A longer wait is cut to ``PusherConnection/maxReconnectGapInSeconds``, if that is set.
-    public let retryPolicy: any RetryPolicy
-    /// When to ask for an authorization again, where that can help: after transport errors, timeouts, and the HTTP
-    /// statuses 408, 429 and 5xx. How often is for ``Limits-swift.struct/authorizationTries``.
-    public let authorizationRetryPolicy: any RetryPolicy
-    /// How the data of client events is written.
-    public let clientEventEncoding: ClientEventEncoding
-    /// What changes payloads between the application and the wire; nil for nothing.
-    public let payloadTransformer: (any PayloadTransformer)?
-    /// Which certificates are trusted, and which is shown. ``TLSOptions/pins`` are for the WebSocket only.
+    /// Creates options for a server.
     ///
-    /// **Authorization requests are not pinned**: the certificates of their hosts are verified as usual, and any key is
-    /// accepted. To pin those too, make the requests yourself, with ``AuthMethod/authorizer(_:)`` and
-    /// ``UserAuthMethod/authenticator(_:)``.
-    ///
-    /// If a key is pinned, endpoints on the Pusher server's own host are refused, on any port, because pins could not be
-    /// checked there. For ``authMethod`` and ``userAuthMethod`` as they are when the client is created, or given to
-    /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, that is ``PusherClientError/Code/invalidOption``. An
-    /// endpoint that is set later, or that a request builder names, fails each authorization with
-    /// ``AuthorizationError/Kind-swift.struct/invalidRequest``.
-    public let tls: TLSOptions
-    /// The proxy that connections go through.
-    public let proxy: HTTPProxy
-    /// Additional headers of the WebSocket upgrade.
-    public let headers: [String: String]
-    /// Additional items of the WebSocket URL's query, behind those of the client. They are part of
-    /// ``PusherConnection/url``.
-    public let queryItems: [URLQueryItem]
-    /// The WebSocket subprotocol that is offered. No answer to it is ever required.
-    public let subprotocol: String?
-    /// What may grow, and how far.
-    public let limits: Limits
-    /// Where callbacks run.
-    public let callbackQueue: CallbackQueue
-    /// Where the client writes its log. Its metadata keys start with `pusher.`; secrets are never logged, and payloads
-    /// only at trace level.
-    public let logger: Logger
+    /// ```swift
+    /// let options = PusherClientOptions(endpoint: .soketi(host: "ws.example.com"))
+    /// ```
+    public convenience init(endpoint: PusherEndpoint) {
+        self.init(Values(endpoint: endpoint), sharing: NIOLockedValueBox(Authorizing()))
+    }
 
-    /// Makes options. All have a default.
+    /// Creates options as PusherSwift does. New code names the server by ``init(cluster:)`` or ``init(endpoint:)``, and sets
+    /// the properties.
     ///
     /// - Parameters:
     ///   - authMethod: How private, presence and encrypted channels are authorized. Default: not at all.
-    ///   - autoReconnect: Whether a lost connection is made again. Default: true.
+    ///   - autoReconnect: Whether the client reconnects after losing the connection. Default: `true`.
     ///   - host: The server. Default: ``PusherHost/defaultHost``.
     ///   - port: The port. Default: 443 with TLS, 80 without.
-    ///   - path: What stands before `/app/` in the path of the URL, with a slash at its start. Default: none.
-    ///   - useTLS: Whether the connection is encrypted. Default: true.
-    ///   - activityTimeout: The longest silence, in seconds, before the server is asked for a sign of life. The shorter
-    ///     of this and the server's holds. Default: 120.
-    ///   - userAuthMethod: How the user signs in. Default: not at all.
-    ///   - timeouts: How long things may take.
-    ///   - retryPolicy: When to try to connect again. Default: exponential with full jitter, up to 30 s, without end.
-    ///   - authorizationRetryPolicy: When to ask for an authorization again. Default: exponential with full jitter,
-    ///     from 0.5 s up to 5 s.
-    ///   - clientEventEncoding: How the data of client events is written. Default: as JSON.
-    ///   - payloadTransformer: What changes payloads between the application and the wire. Default: nothing.
-    ///   - tls: Which certificates are trusted. Default: those that the system trusts.
-    ///   - proxy: The proxy that connections go through. Default: the one that the environment names, if it does.
-    ///   - headers: Additional headers of the WebSocket upgrade. Default: none.
-    ///   - queryItems: Additional items of the WebSocket URL's query. Default: none.
-    ///   - subprotocol: The WebSocket subprotocol that is offered. Default: none.
-    ///   - limits: What may grow, and how far.
-    ///   - callbackQueue: Where callbacks run. Default: the main queue.
-    ///   - logger: Where the client writes its log. Default: a logger of its own, for warnings only: the first failure
-    ///     of an outage, refusals, subscriptions and sign-ins that fail, events that cannot be decrypted, a client that
-    ///     is released while it is in use, callbacks that wait for a queue that does not run, and events that were
-    ///     dropped.
-    public init(
+    ///   - path: What stands before `/app/` in the path of the URL, with a slash at its start. Default: nothing.
+    ///   - useTLS: Whether the connection is encrypted. Default: `true`.
+    ///   - activityTimeout: The longest silence, in seconds, before the server is asked for a sign of life. Default: 120.
+    public convenience init(
         authMethod: AuthMethod = .noMethod,
         autoReconnect: Bool = true,
         host: PusherHost = .defaultHost,
         port: Int? = nil,
         path: String? = nil,
         useTLS: Bool = true,
-        activityTimeout: TimeInterval? = nil,
-        userAuthMethod: UserAuthMethod = .noMethod,
-        timeouts: Timeouts = Timeouts(),
-        retryPolicy: any RetryPolicy = .exponential,
-        authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5)),
-        clientEventEncoding: ClientEventEncoding = .json,
-        payloadTransformer: (any PayloadTransformer)? = nil,
-        tls: TLSOptions = TLSOptions(),
-        proxy: HTTPProxy = .environment,
-        headers: [String: String] = [:],
-        queryItems: [URLQueryItem] = [],
-        subprotocol: String? = nil,
-        limits: Limits = Limits(),
-        callbackQueue: CallbackQueue = .main,
-        logger: Logger? = nil
+        activityTimeout: TimeInterval? = nil
     ) {
-        changeable = NIOLockedValueBox(Changeable(channels: authMethod, user: userAuthMethod))
-        self.authorizationRetryPolicy = authorizationRetryPolicy
-        self.clientEventEncoding = clientEventEncoding
+        self.init(endpoint: PusherEndpoint(host: host.stringValue, port: port, path: path, useTLS: useTLS))
+        self.authMethod = authMethod
         self.autoReconnect = autoReconnect
-        endpoint = PusherEndpoint(host: host.stringValue, port: port, path: path, useTLS: useTLS)
         self.activityTimeout = activityTimeout
-        self.timeouts = timeouts
-        self.retryPolicy = retryPolicy
-        self.payloadTransformer = payloadTransformer
-        self.tls = tls
-        self.proxy = proxy
-        self.headers = headers
-        self.queryItems = queryItems
-        self.subprotocol = subprotocol
-        self.limits = limits
-        self.callbackQueue = callbackQueue
-        self.logger = logger ?? Self.warningsOnly
     }
 
-    /// Makes options for a server that is given as one value: a preset, or one that the application keeps.
-    ///
-    /// ```swift
-    /// let options = PusherClientOptions(endpoint: .soketi(host: "ws.example.com"))
-    /// ```
-    /// The other parameters, and what is left out, are as in
-    /// ``init(authMethod:autoReconnect:host:port:path:useTLS:activityTimeout:userAuthMethod:timeouts:retryPolicy:authorizationRetryPolicy:clientEventEncoding:payloadTransformer:tls:proxy:headers:queryItems:subprotocol:limits:callbackQueue:logger:)``.
-    public convenience init(
-        endpoint: PusherEndpoint,
-        authMethod: AuthMethod = .noMethod,
-        autoReconnect: Bool = true,
-        activityTimeout: TimeInterval? = nil,
-        userAuthMethod: UserAuthMethod = .noMethod,
-        timeouts: Timeouts = Timeouts(),
-        retryPolicy: any RetryPolicy = .exponential,
-        authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5)),
-        clientEventEncoding: ClientEventEncoding = .json,
-        payloadTransformer: (any PayloadTransformer)? = nil,
-        tls: TLSOptions = TLSOptions(),
-        proxy: HTTPProxy = .environment,
-        headers: [String: String] = [:],
-        queryItems: [URLQueryItem] = [],
-        subprotocol: String? = nil,
-        limits: Limits = Limits(),
-        callbackQueue: CallbackQueue = .main,
-        logger: Logger? = nil
-    ) {
-        self.init(
-            authMethod: authMethod,
-            autoReconnect: autoReconnect,
-            host: .host(endpoint.host),
-            port: endpoint.port,
-            path: endpoint.path,
-            useTLS: endpoint.useTLS,
-            activityTimeout: activityTimeout,
-            userAuthMethod: userAuthMethod,
-            timeouts: timeouts,
-            retryPolicy: retryPolicy,
-            authorizationRetryPolicy: authorizationRetryPolicy,
-            clientEventEncoding: clientEventEncoding,
-            payloadTransformer: payloadTransformer,
-            tls: tls,
-            proxy: proxy,
-            headers: headers,
-            queryItems: queryItems,
-            subprotocol: subprotocol,
-            limits: limits,
-            callbackQueue: callbackQueue,
-            logger: logger
-        )
-    }
-
-    /// Makes options as PusherSwift's, with one that has had no effect since its version 10.0.
+    /// Creates options as PusherSwift does, with one that has had no effect since its version 10.0.
     @available(*, deprecated, message: "Leave attemptToReturnJSONObject out: it has no effect.")
     public convenience init(
         authMethod: AuthMethod = .noMethod,
@@ -243,7 +133,7 @@ public final class PusherClientOptions: Sendable {
             useTLS: useTLS,
             activityTimeout: activityTimeout
         )
-        changeable.withLockedValue { $0.attemptsToReturnJSONObject = attemptToReturnJSONObject }
+        self[\.attemptsToReturnJSONObject] = attemptToReturnJSONObject
     }
 
     private static var warningsOnly: Logger {
@@ -251,20 +141,216 @@ public final class PusherClientOptions: Sendable {
         logger.logLevel = .warning
         return logger
     }
+
+    // MARK: The server
+
+    /// The server to connect to. ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` does not change it.
+    public var endpoint: PusherEndpoint {
+        get { self[\.endpoint] }
+        set { self[\.endpoint] = newValue }
+    }
+
+    /// The host name of the ``endpoint``.
+    public var host: String { endpoint.host }
+    /// The port of the ``endpoint``.
+    public var port: Int { endpoint.port }
+    /// What stands before `/app/` in the path of the URL: see ``endpoint``.
+    public var path: String? { endpoint.path }
+    /// Whether the connection is encrypted: see ``endpoint``.
+    public var useTLS: Bool { endpoint.useTLS }
+
+    /// Which certificates are trusted, and which is shown. ``TLSOptions/pins`` are for the WebSocket only. Default: those
+    /// that the system trusts.
+    ///
+    /// **Authorization requests are not pinned**: the certificates of their hosts are verified as usual, and any key is
+    /// accepted. To pin those too, make the requests yourself, with ``AuthMethod/authorizer(_:)`` and
+    /// ``UserAuthMethod/authenticator(_:)``.
+    ///
+    /// If a key is pinned, endpoints on the Pusher server's own host are refused, on any port, because pins could not be
+    /// checked there. For ``authMethod`` and ``userAuthMethod`` as they are when the client is created, or given to
+    /// ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)``, that is ``PusherClientError/Code/invalidOption``. An
+    /// endpoint that is set later, or that a request builder names, fails each authorization with
+    /// ``AuthorizationError/Kind-swift.struct/invalidRequest``.
+    public var tls: TLSOptions {
+        get { self[\.tls] }
+        set { self[\.tls] = newValue }
+    }
+
+    /// The proxy that connections and authorization requests go through. Default: the one that the environment names, if it
+    /// does.
+    public var proxy: HTTPProxy {
+        get { self[\.proxy] }
+        set { self[\.proxy] = newValue }
+    }
+
+    /// Additional headers of the WebSocket upgrade. Default: none.
+    public var headers: [String: String] {
+        get { self[\.headers] }
+        set { self[\.headers] = newValue }
+    }
+
+    /// Additional items of the WebSocket URL's query, behind those of the client. They are part of
+    /// ``PusherConnection/url``. Default: none.
+    public var queryItems: [URLQueryItem] {
+        get { self[\.queryItems] }
+        set { self[\.queryItems] = newValue }
+    }
+
+    /// The WebSocket subprotocol that is offered. No answer to it is ever required. Default: none.
+    public var subprotocol: String? {
+        get { self[\.subprotocol] }
+        set { self[\.subprotocol] = newValue }
+    }
+
+    // MARK: Authorizing
+
+    /// How private, presence and encrypted channels are authorized. It can be changed at any time; authorizations that
+    /// are begun after it use the new one. Default: not at all.
+    public var authMethod: AuthMethod {
+        get { authorizing.withLockedValue { $0.channels } }
+        set { Self.replace(\.channels, in: authorizing, with: newValue) }
+    }
+
+    /// How ``Pusher/signIn()`` finds out who the user is. It can be changed at any time; sign-ins that are begun after
+    /// it use the new one. Default: not at all.
+    public var userAuthMethod: UserAuthMethod {
+        get { authorizing.withLockedValue { $0.user } }
+        set { Self.replace(\.user, in: authorizing, with: newValue) }
+    }
+
+    /// When to ask for an authorization again, where that can help: after transport errors, timeouts, and the HTTP
+    /// statuses 408, 429 and 5xx. How often is for ``Limits-swift.struct/authorizationTries``. Default: exponential with full
+    /// jitter, from 0.5 s up to 5 s.
+    public var authorizationRetryPolicy: any RetryPolicy {
+        get { self[\.authorizationRetryPolicy] }
+        set { self[\.authorizationRetryPolicy] = newValue }
+    }
+
+    // MARK: Staying connected
+
+    /// Whether the client reconnects after losing the connection. If `false`, it never does. Default: `true`.
+    public var autoReconnect: Bool {
+        get { self[\.autoReconnect] }
+        set { self[\.autoReconnect] = newValue }
+    }
+
+    /// When to try to connect again. A longer wait is cut to ``PusherConnection/maxReconnectGapInSeconds``, if that is set.
+    /// Default: exponential with full jitter, up to 30 s, without end.
+    public var retryPolicy: any RetryPolicy {
+        get { self[\.retryPolicy] }
+        set { self[\.retryPolicy] = newValue }
+    }
+
+    /// The longest silence, in seconds, before the server is asked for a sign of life; nil for 120. The shorter of this and
+    /// the server's holds. Default: nil.
+    public var activityTimeout: TimeInterval? {
+        get { self[\.activityTimeout] }
+        set { self[\.activityTimeout] = newValue }
+    }
+
+    /// How long things may take.
+    public var timeouts: PusherTimeouts {
+        get { self[\.timeouts] }
+        set { self[\.timeouts] = newValue }
+    }
+
+    // MARK: Events
+
+    /// Where callbacks run. Default: the main queue.
+    public var callbackQueue: CallbackQueue {
+        get { self[\.callbackQueue] }
+        set { self[\.callbackQueue] = newValue }
+    }
+
+    /// How the data of client events is written. Default: as JSON.
+    public var clientEventEncoding: ClientEventEncoding {
+        get { self[\.clientEventEncoding] }
+        set { self[\.clientEventEncoding] = newValue }
+    }
+
+    /// What changes payloads between the app and the wire. Default: nothing.
+    public var payloadTransformer: (any PayloadTransformer)? {
+        get { self[\.payloadTransformer] }
+        set { self[\.payloadTransformer] = newValue }
+    }
+
+    /// What may grow, and how far.
+    public var limits: Limits {
+        get { self[\.limits] }
+        set { self[\.limits] = newValue }
+    }
+
+    /// Has no effect, as in PusherSwift since 10.0: ``PusherEvent/data`` is always text.
+    @available(*, deprecated, message: "It has no effect: an event's data is always text.")
+    public var attemptToReturnJSONObject: Bool { self[\.attemptsToReturnJSONObject] }
+
+    // MARK: Logging
+
+    /// Where the client writes its log. Its metadata keys start with `pusher.`; secrets are never logged, and payloads only at
+    /// trace level.
+    ///
+    /// Default: a logger of its own, for warnings only: the first failure of an outage, refusals, subscriptions and sign-ins
+    /// that fail, events that cannot be decrypted, a client that is released while it is in use, callbacks that wait for a
+    /// queue that does not run, and events that were dropped.
+    public var logger: Logger {
+        get { self[\.logger] }
+        set { self[\.logger] = newValue }
+    }
+
+    /// How much the client writes to its log: the level of ``logger``. Default: ``LogLevel-swift.enum/warning``.
+    ///
+    /// ```swift
+    /// options.logLevel = .debug
+    /// options.logLevel = .silent    // in tests
+    /// ```
+    public var logLevel: LogLevel {
+        get { LogLevel(logger.logLevel) }
+        set { values.withLockedValue { $0.logger.logLevel = newValue.level } }
+    }
 }
 
 extension PusherClientOptions {
-    /// How long things may take.
-    public typealias Timeouts = PusherTimeouts
-    /// The proxy that connections go through: the WebSocket and authorization requests.
-    public typealias Proxy = HTTPProxy
-
     /// How the data of a client event is written.
     public enum ClientEventEncoding: Hashable, Sendable {
         /// As a JSON value: an object stays an object. What pusher-js and PusherSwift send.
         case json
         /// As a string with the JSON text inside; a string stays as it is. For servers and receivers that expect it.
         case string
+    }
+
+    /// How much a client writes to its log.
+    public enum LogLevel: Hashable, Sendable {
+        /// Nothing.
+        case silent
+        /// What a person should know: see ``PusherClientOptions/logger``.
+        case warning
+        /// All errors too.
+        case notice
+        /// Every status, attempt and subscription too.
+        case debug
+        /// Every message too, without signatures.
+        case trace
+
+        fileprivate init(_ level: Logger.Level) {
+            switch level {
+            case .trace: self = .trace
+            case .debug: self = .debug
+            case .info, .notice: self = .notice
+            case .warning: self = .warning
+            case .error, .critical: self = .silent
+            }
+        }
+
+        /// The client logs no errors and nothing critical in swift-log's terms.
+        fileprivate var level: Logger.Level {
+            switch self {
+            case .silent: .critical
+            case .warning: .warning
+            case .notice: .notice
+            case .debug: .debug
+            case .trace: .trace
+            }
+        }
     }
 
     /// Where callbacks run: bound closures, the delegate's methods, the `on…` closures. Async sequences never pass

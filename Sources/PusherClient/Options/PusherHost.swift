@@ -1,4 +1,4 @@
-/// The server to connect to.
+/// The server to connect to, in PusherSwift's terms. New code has ``PusherEndpoint``.
 public enum PusherHost: Hashable, Sendable {
     /// A host name or an IP address, without a scheme and without a port: `"ws.example.com"`, `"127.0.0.1"`, `"::1"`.
     case host(String)

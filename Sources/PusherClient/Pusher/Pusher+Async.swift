@@ -10,16 +10,18 @@
 extension Pusher {
     /// Connects, and waits until that has succeeded.
     ///
-    /// It waits through failures that are retried: bound the wait by cancelling the task. Cancelling ends the wait, not
-    /// the attempts. Unlike ``connect()`` it does not cut the wait between two attempts short.
+    /// It waits through failures that are retried. A timeout and the cancellation of the task end the wait, not the
+    /// attempts. Unlike ``connect()`` it does not cut the wait between two attempts short.
     ///
+    /// - Parameter timeout: How long to wait. Default: without end.
     /// - Returns: The socket id.
-    /// - Throws: ``PusherClientError`` where the server refuses the client for good, the options cannot be used,
+    /// - Throws: ``PusherClientError`` where the time is over (``PusherClientError/Code/connectionTimedOut``), the server refuses the client for good, the options cannot be used,
     ///   reconnecting is switched off or given up, or ``disconnect()`` is called meanwhile; `CancellationError` where
     ///   the task is cancelled.
     @discardableResult
-    public func connected() async throws -> String {
-        let outcome = try await engine.wait { machine, waiter, now, effects in
+    public func connected(timeout: Duration? = nil) async throws -> String {
+        let limit = timeout.map { waitLimit($0, .connectionTimedOut, "connected(timeout:)") }
+        let outcome = try await engine.wait(atMost: limit) { machine, waiter, now, effects in
             machine.awaitConnection(waiter, now: now, into: &effects)
         }
         guard case .connected(let socketID) = outcome else {
@@ -80,29 +82,45 @@ extension Pusher {
     /// ``PusherTimeouts/subscription``, the user is signed in all the same: ``errors`` says
     /// what happened, and the next call asks for the channel again.
     ///
+    /// - Parameter timeout: How long to wait. It ends the wait, not the sign-in. Default: without end.
     /// - Returns: The user.
-    /// - Throws: ``PusherClientError`` where the user cannot be authorized, the server refuses the sign-in or does not
+    /// - Throws: ``PusherClientError`` where the time is over (``PusherClientError/Code/signInTimedOut``), the user cannot be authorized, the server refuses the sign-in or does not
     ///   answer in ``PusherTimeouts/signIn``, ``signOut()`` is called, or the connection ends
     ///   for good otherwise than by ``disconnect()``; `CancellationError` where the task is cancelled, which leaves the
     ///   sign-in as it is.
     @discardableResult
-    public func signedIn() async throws -> PusherUser {
-        _ = try await engine.wait(of: "signedIn()") { machine, waiter, now, effects in
+    public func signedIn(timeout: Duration? = nil) async throws -> PusherUser {
+        let limit = timeout.map { waitLimit($0, .signInTimedOut, "signedIn(timeout:)") }
+        _ = try await engine.wait(of: "signedIn()", atMost: limit) { machine, waiter, now, effects in
             machine.awaitSignIn(waiter, now: now, into: &effects)
         }
         return user
     }
 
-    /// What the connection does, from the last status that was announced. It can be behind ``connection``'s state for a
-    /// moment. See ``ConnectionStatus``.
+    private func waitLimit(_ timeout: Duration, _ code: PusherClientError.Code, _ call: String) -> WaitLimit {
+        WaitLimit(timeout) { [engine] in
+            PusherClientError(code, "\(call) waited for \(timeout); the connection: \(engine.status)")
+        }
+    }
+
+    /// What the connection does, from the last status that was announced. It can be behind ``status`` for a moment. See
+    /// ``ConnectionStatus``.
     public var statuses: EventSequence<ConnectionStatus> { engine.statuses.makeSequence() }
 
-    /// Every event of every channel from now on, and those that belong to none.
-    public var events: EventSequence<PusherEvent> { engine.everyEvent.makeSequence(nil) }
-
-    /// Every event of that name from now on, on whatever channel.
-    public func events(named eventName: String) -> EventSequence<PusherEvent> {
-        engine.everyEvent.makeSequence(eventName)
+    /// What the connection does, as ``statuses``, and the same status again and again while the client waits before an
+    /// attempt: for a display that counts down.
+    ///
+    /// ```swift
+    /// for await status in pusher.statuses(every: .seconds(1)) {
+    ///     banner.text = status.remaining().map { "Reconnecting in \($0.components.seconds) s" }
+    /// }
+    /// ```
+    ///
+    /// - Parameter interval: The time between two statuses while the client waits; less than 10 ms counts as that.
+    public func statuses(every interval: Duration) -> EventSequence<ConnectionStatus> {
+        let sequence = engine.statuses.makeSequence()
+        engine.repeatStatus(every: max(interval, .milliseconds(10)), to: sequence.buffer)
+        return sequence
     }
 
     /// All that goes wrong from now on, whether anybody waits for it or not: failed attempts and lost connections,

@@ -1,6 +1,7 @@
 /// Callbacks for the events of all channels.
 extension Pusher {
-    /// Calls back for every event on every channel, and for those that belong to none, on the callback queue.
+    /// Calls back for every event on every channel, and for those that belong to none, on the callback queue. A PusherSwift
+    /// member: new code has ``PusherEventSource/observe(named:_:)``.
     ///
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
@@ -8,20 +9,53 @@ extension Pusher {
         engine.bind(nil, to: engine.everyEvent, eventCallback)
     }
 
-    /// Calls back for every event of that name, on whatever channel, on the callback queue.
-    ///
-    /// - Returns: An id for ``unbind(eventName:callbackId:)``.
-    @preconcurrency @discardableResult
-    public func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.bind(eventName, to: engine.everyEvent, eventCallback)
-    }
-
     /// Ends the calls of one callback that was bound to every event.
     public func unbind(callbackId: String) { engine.everyEvent.unbind(nil, id: callbackId) }
 
-    /// Ends the calls of one callback that was bound to a name.
-    public func unbind(eventName: String, callbackId: String) { engine.everyEvent.unbind(eventName, id: callbackId) }
-
     /// Ends the calls of all callbacks that are bound to the client rather than to a channel. Sequences go on.
     public func unbindAll() { engine.everyEvent.unbindAll() }
+}
+
+// What PusherSwift does not have, apps do with `observe`. The package's own tests and tools bind for good.
+
+extension Pusher {
+    @discardableResult
+    package func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
+        engine.bind(eventName, to: engine.everyEvent, eventCallback)
+    }
+
+    package func unbind(eventName: String, callbackId: String) { engine.everyEvent.unbind(eventName, id: callbackId) }
+}
+
+extension PusherChannel {
+    @discardableResult
+    package func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
+        engine.bind(nil, to: listeners, eventCallback)
+    }
+
+    package func unbind(callbackId: String) { listeners.unbind(nil, id: callbackId) }
+}
+
+extension PusherUser {
+    @discardableResult
+    package func bind(eventName: String? = nil, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
+        engine.bind(eventName, to: engine.userEvents, eventCallback)
+    }
+
+    package func unbind(eventName: String?, callbackId: String) { engine.userEvents.unbind(eventName, id: callbackId) }
+
+    package func unbindAll() { engine.userEvents.unbindAll() }
+}
+
+extension PusherWatchlist {
+    @discardableResult
+    package func bind(eventName: String, eventCallback: @escaping @Sendable (WatchlistEvent) -> Void) -> String {
+        let (callbacks, limit) = (engine.watchlistCallbacks, engine.limits.bindings)
+        return callbacks.bind(eventName, by: engine.dispatcher, limit: limit, eventCallback)
+            ?? engine.refuseBinding("the watchlist")
+    }
+
+    package func unbind(callbackId: String) { engine.watchlistCallbacks.unbind(callbackId) }
+
+    package func unbindAll() { engine.watchlistCallbacks.unbindAll() }
 }

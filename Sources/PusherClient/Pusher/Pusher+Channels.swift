@@ -7,12 +7,14 @@ extension Pusher {
     ///
     /// For a channel that is subscribed already, that channel is returned, and subscribed again if it had failed; the
     /// closures and the authorization that are given replace those it had. What goes wrong is reported to the delegate,
-    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed()``. Events come to what is bound to the
-    /// channel: a trailing closure is `onMemberAdded`.
+    /// as `pusher:subscription_error`, and by ``PusherChannel/subscribed(timeout:)``.
+    ///
+    /// A trailing closure that uses its argument as a member is `onMemberAdded`, as in PusherSwift. One that uses it as an
+    /// event gets the events: ``subscribe(_:auth:onEvent:onSubscriptionCountChanged:)``.
     ///
     /// A channel stays until it is unsubscribed. Beyond ``PusherClientOptions/Limits-swift.struct/channels`` of them
     /// nothing is subscribed: the channel that is returned stays empty, its sequences end at once, nothing that is bound
-    /// to it is called, and its ``PusherChannel/subscribed()`` throws. The delegate is told, and what is bound to the
+    /// to it is called, and its ``PusherChannel/subscribed(timeout:)`` throws. The delegate is told, and what is bound to the
     /// client.
     ///
     /// - Parameters:
@@ -61,11 +63,47 @@ extension Pusher {
         return channel
     }
 
+    /// Subscribes to a channel, and calls back for each event on it, on the callback queue, for as long as the channel is
+    /// subscribed to.
+    ///
+    /// ```swift
+    /// pusher.subscribe("orders") { event in print(event.eventName, event.data ?? "") }
+    /// ```
+    ///
+    /// If a closure would do for members too, because it uses no more than `userId` or ignores its argument, it is
+    /// PusherSwift's `onMemberAdded`. Name the type (`{ (event: PusherEvent) in … }`) or the label to decide it.
+    ///
+    /// To stop the calls earlier, or to get events of one name, use ``PusherEventSource/observe(named:_:)``.
+    ///
+    /// - Parameters:
+    ///   - channelName: The channel.
+    ///   - auth: An authorization for the connection that stands.
+    ///   - onEvent: Called with each event. Subscribing again with a closure adds it to the earlier ones.
+    ///   - onSubscriptionCountChanged: Called with each new number of subscriptions.
+    /// - Returns: The channel.
+    @_disfavoredOverload @preconcurrency @discardableResult
+    public func subscribe(
+        _ channelName: String,
+        auth: PusherAuth? = nil,
+        onEvent: (@Sendable (PusherEvent) -> Void)? = nil,
+        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
+    ) -> PusherChannel {
+        // With one closure only, Swift 5 mode would take this method for closures that fit PusherSwift's too.
+        let channel = subscribe(
+            channelName,
+            auth: auth,
+            onMemberAdded: nil,
+            onSubscriptionCountChanged: onSubscriptionCountChanged
+        )
+        if let onEvent { channel.bind(eventCallback: onEvent) }
+        return channel
+    }
+
     /// Subscribes to a presence channel, as
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` does.
     ///
     /// Where the name is not that of a presence channel nothing is subscribed: the channel that is returned stays
-    /// empty, nothing that is bound to it is called, and its ``PusherChannel/subscribed()`` throws.
+    /// empty, nothing that is bound to it is called, and its ``PusherChannel/subscribed(timeout:)`` throws.
     @preconcurrency @discardableResult
     public func subscribeToPresenceChannel(
         channelName: String,
@@ -101,8 +139,8 @@ extension Pusher {
         if hasMemberClosures, kind != .presence {
             engine.logger.warning(
                 """
-                subscribe(_:) was given a closure for members, and the channel has none: a trailing closure is \
-                onMemberAdded. For events, bind to the channel.
+                subscribe(_:) was given a closure for members, and the channel has none: a trailing closure that could \
+                take a member is onMemberAdded. For events, declare its argument: { (event: PusherEvent) in … }
                 """,
                 metadata: ["pusher.channel": "\(channelName.escapingControls)"]
             )

@@ -68,7 +68,7 @@ extension Pusher {
             server: endpoint,
             authMethod: authMethod,
             userAuthMethod: userAuthMethod,
-            options: connection.options,
+            options: engine.options,
             proxies: engine.proxies
         )
         let request = try target.request.get()

@@ -22,7 +22,7 @@ extension Pusher {
     ///   - isolation: The caller's actor, on which `body` runs. Leave it out.
     ///   - body: The work; it is given the socket id. It runs in a task of its own, which is cancelled with the caller's.
     /// - Returns: What `body` returns.
-    /// - Throws: What ``connected()`` throws, before `body` runs. After that, whichever comes first: the error with which
+    /// - Throws: What ``connected(timeout:)`` throws, before `body` runs. After that, whichever comes first: the error with which
     ///   the connection ended, or what `body` throws. If ``disconnect()`` ended `body`, a ``PusherClientError`` with the
     ///   code ``PusherClientError/Code/disconnected`` takes the place of a `CancellationError`.
     public func withConnection<Result>(
@@ -115,7 +115,7 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// The work begins at once, so that no event is missed; call ``PusherChannel/subscribed()`` in it to wait for the
+    /// The work begins at once, so that no event is missed; call ``PusherChannel/subscribed(timeout:)`` in it to wait for the
     /// server, and to hear of refusals. A channel that was subscribed by
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` too stays subscribed.
     /// ``unsubscribe(_:)`` ends the channel for all: their sequences end.

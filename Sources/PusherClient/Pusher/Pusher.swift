@@ -7,10 +7,11 @@ import RealtimeHTTP
 /// A client of a Pusher Channels server.
 ///
 /// ```swift
-/// let pusher = Pusher(key: "app-key", options: PusherClientOptions(host: .cluster("eu")))
+/// let pusher = Pusher(key: "app-key", options: PusherClientOptions(cluster: "eu"))
 /// let channel = pusher.subscribe("orders")
-/// channel.bind(eventName: "created") { event in print(event.data ?? "") }
-/// pusher.connect()
+/// let orders = channel.values(named: "created", as: Order.self)
+/// try await pusher.connected()
+/// for await order in orders { show(order) }
 /// ```
 ///
 /// Keep it: when the last reference to it goes, the connection is closed. All of it may be used from any thread, and no
@@ -24,7 +25,7 @@ public final class Pusher: Sendable {
 
     /// Makes a client. It does not connect yet.
     ///
-    /// A key or an option that cannot be used is reported when ``connect()`` or ``connected()`` is called.
+    /// A key or an option that cannot be used is reported when ``connect()`` or ``connected(timeout:)`` is called.
     ///
     /// - Parameters:
     ///   - key: The app key.
@@ -69,9 +70,10 @@ public final class Pusher: Sendable {
 
     /// Makes a client in an environment of its own: for tests.
     package init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
+        let settings = options.copyForClient()
         let engine = ClientEngine(
-            endpoint: Endpoint(key: key, options: options, proxies: environment.proxies),
-            options: options,
+            endpoint: Endpoint(key: key, options: settings, proxies: environment.proxies),
+            options: settings,
             environment: environment
         )
         connection = PusherConnection(engine: engine, options: options)
@@ -93,11 +95,34 @@ public final class Pusher: Sendable {
         engine.release()
     }
 
-    /// The delegate. It is not kept alive.
+    /// The delegate. It is not kept alive. New code has ``statuses`` and ``errors``.
     public var delegate: (any PusherDelegate)? {
         get { connection.delegate }
         set { connection.delegate = newValue }
     }
+
+    // MARK: The state
+
+    /// The state of the connection in one word. ``status`` has reasons and times, and ``statuses`` tells every change.
+    public var state: ConnectionState { connection.connectionState }
+
+    /// What the connection does right now, with reasons and times.
+    public var status: ConnectionStatus { engine.status }
+
+    /// The id that the server gave the connection; nil while there is none.
+    ///
+    /// Send it to your backend in the header field `X-Socket-ID`, and the backend can leave this connection out when it
+    /// publishes what the request brings about:
+    ///
+    /// ```swift
+    /// request.setValue(pusher.socketID, forHTTPHeaderField: "X-Socket-ID")
+    /// ```
+    public var socketID: String? { connection.socketId }
+
+    /// The channel of that name; nil if it is not subscribed to.
+    ///
+    /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
+    public func channel(_ name: String) -> PusherChannel? { connection.channels.find(name: name) }
 
     // MARK: Connecting
 
@@ -123,7 +148,7 @@ public final class Pusher: Sendable {
     /// or until the next connection.
     ///
     /// What goes wrong is reported to the delegate, and as `pusher:signin_error` on ``user``. To wait for the outcome,
-    /// use ``signedIn()``; to be nobody again, ``signOut()``.
+    /// use ``signedIn(timeout:)``; to be nobody again, ``signOut()``.
     public func signIn() {
         engine.step { state, now in state.machine.signIn(now: now, into: &state.pending) }
     }

@@ -2,7 +2,9 @@ public import Foundation
 
 /// The connection of a ``Pusher``: its state, and what can be set while it is in use.
 ///
-/// It does not keep the socket open when the `Pusher` is released.
+/// It does not keep the socket open when the `Pusher` is released. Most of it is PusherSwift's: new code has
+/// ``Pusher/state``, ``Pusher/status``, ``Pusher/socketID`` and ``Pusher/channel(_:)``, and sets
+/// ``PusherClientOptions/retryPolicy`` and ``PusherClientOptions/timeouts``.
 public final class PusherConnection: Sendable {
     let engine: ClientEngine
     /// The app key.
@@ -40,8 +42,7 @@ public final class PusherConnection: Sendable {
     /// The state of the connection. It has changed by the time that `connect()` or `disconnect()` returns.
     public var connectionState: ConnectionState { engine.read { $0.machine.connectionState } }
 
-    /// The state of the connection, with reasons and times.
-    public var status: ConnectionStatus { engine.status }
+    package var status: ConnectionStatus { engine.status }
 
     /// The id that the server gave the connection; nil while there is none.
     public var socketId: String? { engine.read { $0.machine.socketID } }

@@ -4,7 +4,10 @@ public import Foundation
     @_exported public import FoundationNetworking
 #endif
 
-/// What a client tells its delegate. All methods are optional, and are called on the callback queue
+/// What a client tells its delegate. A PusherSwift protocol: new code has ``Pusher/statuses``, ``Pusher/errors`` and
+/// ``PusherChannel/subscribed(timeout:)``.
+///
+/// All methods are optional, and are called on the callback queue
 /// (``PusherClientOptions/callbackQueue``, by default the main queue).
 @preconcurrency public protocol PusherDelegate: AnyObject, Sendable {
     /// A line for a debug log. It holds no secrets.

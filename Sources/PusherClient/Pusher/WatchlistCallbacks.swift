@@ -4,13 +4,21 @@ import NIOConcurrencyHelpers
 final class WatchlistCallbacks: Sendable {
     private final class Callback: Sendable {
         let id: String
-        let eventName: String
+        /// Nil for every event.
+        let eventName: String?
+        let dispatcher: CallbackDispatcher
         private let call: @Sendable (WatchlistEvent) -> Void
         private let isBound = NIOLockedValueBox(true)
 
-        init(_ id: String, _ eventName: String, _ call: @escaping @Sendable (WatchlistEvent) -> Void) {
+        init(
+            _ id: String,
+            _ eventName: String?,
+            _ dispatcher: CallbackDispatcher,
+            _ call: @escaping @Sendable (WatchlistEvent) -> Void
+        ) {
             self.id = id
             self.eventName = eventName
+            self.dispatcher = dispatcher
             self.call = call
         }
 
@@ -33,8 +41,13 @@ final class WatchlistCallbacks: Sendable {
     init(_ ids: CallbackIDs) { self.ids = ids }
 
     /// Nil where so many are bound already.
-    func bind(_ eventName: String, limit: Int, _ call: @escaping @Sendable (WatchlistEvent) -> Void) -> String? {
-        let callback = Callback(ids.next(), eventName, call)
+    func bind(
+        _ eventName: String?,
+        by dispatcher: CallbackDispatcher,
+        limit: Int,
+        _ call: @escaping @Sendable (WatchlistEvent) -> Void
+    ) -> String? {
+        let callback = Callback(ids.next(), eventName, dispatcher, call)
         let isBound = state.withLockedValue { state in
             guard state.callbacks.count < limit else { return false }
             // Nobody would let go of it any more.
@@ -54,11 +67,15 @@ final class WatchlistCallbacks: Sendable {
         unbindAll()
     }
 
-    func deliver(_ event: WatchlistEvent, by dispatcher: CallbackDispatcher, for engine: ClientEngine) {
-        let meant = state.withLockedValue { $0.callbacks }.filter { $0.eventName == event.name }
-        guard !meant.isEmpty else { return }
-        // One for all of them: they wait, and are dropped, as one callback does.
-        dispatcher.enqueue(for: engine) { for callback in meant { callback.call(event) } }
+    func deliver(_ event: WatchlistEvent, for engine: ClientEngine) {
+        let meant = state.withLockedValue { $0.callbacks }
+            .filter { $0.eventName == nil || $0.eventName == event.name }
+        for dispatcher in engine.dispatchers {
+            let callbacks = meant.filter { $0.dispatcher === dispatcher }
+            guard !callbacks.isEmpty else { continue }
+            // One for all of them: they wait, and are dropped, as one callback does.
+            dispatcher.enqueue(for: engine) { for callback in callbacks { callback.call(event) } }
+        }
     }
 
     private func remove(_ matches: (Callback) -> Bool) {

@@ -1,6 +1,7 @@
 public import Foundation
 
-/// An error as the delegate gets it: one that the server sent as `pusher:error`, or one of the client's own.
+/// An error as the delegate gets it: one that the server sent as `pusher:error`, or one of the client's own. New code
+/// reads ``Pusher/errors``.
 public final class PusherError: Sendable {
     /// The code that the server gave, if it gave one.
     public let code: Int?

@@ -19,6 +19,9 @@ package struct ClientEventQueue: Hashable, Sendable {
         package var envelope: Envelope
         /// The call that waits for it to be written.
         package var waiter: WaiterID?
+        /// The name of the event that it is, or is a part of, if only the newest one counts: a later one takes its place,
+        /// and it does not wait for a subscription.
+        package var latestOf: String?
     }
 
     /// Why an event is not sent.
@@ -36,8 +39,10 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     /// The events of channels that are not subscribed, oldest first.
     private var waiting: [ChannelID: [Item]] = [:]
-    /// The events that the limit holds back, oldest first.
-    private var ready: [Item] = []
+    /// Those that the limit holds back, oldest first.
+    private var ready: [ChannelID: [Item]] = [:]
+    /// The channels of those, in the order in which each may send one.
+    private var turns: [ChannelID] = []
     private var counts: [ChannelID: Int] = [:]
     /// How many there are, of all channels.
     package private(set) var count = 0
@@ -58,34 +63,74 @@ package struct ClientEventQueue: Hashable, Sendable {
     /// The events of a channel, oldest first.
     package func items(of channel: ChannelID) -> [Item] {
         guard counts[channel] != nil else { return [] }
-        return ready.filter { $0.channel == channel } + (waiting[channel] ?? [])
+        return (ready[channel] ?? []) + (waiting[channel] ?? [])
     }
 
     package mutating func append(_ item: Item, isReady: Bool) {
         add(item)
-        if isReady { ready.append(item) } else { waiting[item.channel, default: []].append(item) }
+        if isReady { makeReady([item], of: item.channel) } else { waiting[item.channel, default: []].append(item) }
+    }
+
+    private mutating func makeReady(_ items: [Item], of channel: ChannelID) {
+        guard !items.isEmpty else { return }
+        if ready[channel] == nil { turns.append(channel) }
+        ready[channel, default: []] += items
+    }
+
+    /// Takes out the events of which only the newest counts. How many they were.
+    package mutating func removeLatest(of name: String, on channel: ChannelID) -> Int {
+        removeReady(of: channel) { $0.latestOf == name }.count
+    }
+
+    /// Takes out those that match, and the channel's turn with the last of them.
+    private mutating func removeReady(of channel: ChannelID, where matches: (Item) -> Bool) -> [Item] {
+        guard let items = ready[channel] else { return [] }
+        let removed = items.filter(matches)
+        guard !removed.isEmpty else { return [] }
+        let left = items.filter { !matches($0) }
+        ready[channel] = left.isEmpty ? nil : left
+        if left.isEmpty { turns.removeAll { $0 == channel } }
+        for item in removed { forget(item) }
+        return removed
     }
 
     /// The events of a channel that is subscribed now may go out. True if there are any.
     package mutating func channelSubscribed(_ channel: ChannelID) -> Bool {
         returned[channel] = nil
         guard let items = waiting.removeValue(forKey: channel) else { return false }
-        ready += items
+        makeReady(items, of: channel)
         return true
     }
 
-    /// The items that go out now, in order; and after what time others may.
+    /// The items that go out now, one of each channel in turn; and after what time others may.
     package mutating func next(limit: Int?, now: Instant) -> (items: [Item], wait: Duration?) {
         guard !ready.isEmpty else { return ([], nil) }
         sent.removeFirst(sent.firstIndex { now - $0.time < Self.period } ?? sent.count)
-        let room = limit.map { max(max($0, 1) - sent.count, 0) } ?? ready.count
-        let items = Array(ready.prefix(room))
-        ready.removeFirst(items.count)
+        let room = limit.map { max(max($0, 1) - sent.count, 0) } ?? .max
+        var items: [Item] = []
+        // Moved on rather than taken out one by one, which would move all others each time.
+        var turn = 0
+        while items.count < room, let item = takeNext(&turn) { items.append(item) }
+        turns.removeFirst(turn)
         for item in items { forget(item) }
         sent += items.map { Sent(time: now, name: $0.name) }
         if limit == nil { sent.removeFirst(max(sent.count - Self.remembered, 0)) }
         guard !ready.isEmpty, let first = sent.first else { return (items, nil) }
         return (items, Self.period - (now - first.time))
+    }
+
+    /// The oldest of the channel whose turn it is.
+    private mutating func takeNext(_ turn: inout Int) -> Item? {
+        guard turn < turns.count else { return nil }
+        let channel = turns[turn]
+        turn += 1
+        guard var items = ready.removeValue(forKey: channel) else { return nil }
+        let item = items.removeFirst()
+        if !items.isEmpty {
+            ready[channel] = items
+            turns.append(channel)
+        }
+        return item
     }
 
     /// The server's limit counts by the second, and on its way an event can be held up.
@@ -129,51 +174,31 @@ package struct ClientEventQueue: Hashable, Sendable {
         count -= counts.removeValue(forKey: channel) ?? 0
         returned[channel] = nil
         waiting[channel] = nil
-        if !items.isEmpty { ready.removeAll { $0.channel == channel } }
+        if ready.removeValue(forKey: channel) != nil { turns.removeAll { $0 == channel } }
         return items
     }
 
     /// Nobody waits any more for these to be sent. How many they were.
     package mutating func remove(_ waiter: WaiterID) -> Int {
-        var count = 0
-        for item in ready where item.waiter == waiter {
-            forget(item)
-            count += 1
-        }
-        if count > 0 { ready.removeAll { $0.waiter == waiter } }
-        return count
+        Array(ready.keys).reduce(0) { $0 + removeReady(of: $1) { $0.waiter == waiter }.count }
     }
 
-    /// No channel is subscribed any more, and the limit counts from zero on the next connection. The items that calls
-    /// wait for are taken out: the calls are not kept waiting over it.
+    /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that do not wait for
+    /// another one are taken out: those that calls wait for, and those of which only the newest counts.
     package mutating func connectionLost() -> [Item] {
         sent = []
-        return holdBack { _ in true }
+        let channels = turns
+        turns = []
+        return channels.flatMap { subscriptionLost($0) }
     }
 
-    /// One channel is not subscribed any more; the connection stands, and the limit goes on.
+    /// The same for one channel; the connection stands, and the limit goes on.
     package mutating func subscriptionLost(_ channel: ChannelID) -> [Item] {
-        holdBack { $0.channel == channel }
-    }
-
-    /// Has items wait for the next subscription of their channel, but for those that calls wait for, which are given
-    /// back.
-    private mutating func holdBack(_ isMeant: (Item) -> Bool) -> [Item] {
-        var awaited: [Item] = []
-        var held: [ChannelID: [Item]] = [:]
-        for item in ready where isMeant(item) {
-            if item.waiter == nil {
-                held[item.channel, default: []].append(item)
-            } else {
-                forget(item)
-                awaited.append(item)
-            }
-        }
-        ready.removeAll(where: isMeant)
-        for (channel, items) in held {
-            waiting[channel, default: []].insert(contentsOf: items, at: returned[channel] ?? 0)
-        }
-        return awaited
+        let lost = removeReady(of: channel) { $0.waiter != nil || $0.latestOf != nil }
+        guard let held = ready.removeValue(forKey: channel) else { return lost }
+        turns.removeAll { $0 == channel }
+        waiting[channel, default: []].insert(contentsOf: held, at: returned[channel] ?? 0)
+        return lost
     }
 
     private mutating func add(_ item: Item) {

@@ -21,7 +21,39 @@ extension ClientStateMachine {
         }
     }
 
-    /// Sends client events, all or none, and ends the wait when they are written. Fails if the channel is not
+    /// Sends client events of which only the newest count: in place of those of the same name that wait for the server's
+    /// limit, and not at all if the channel is not subscribed.
+    ///
+    /// - Parameter eventName: The name before the app's transformer made messages of it.
+    package mutating func sendLatest(
+        _ messages: [ClientEventQueue.Message],
+        of eventName: String,
+        on name: String,
+        _ id: ChannelID,
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        catchUp(now: now, into: &effects)
+        guard let subscription = subscriptions[name], subscription.id == id, subscription.isSubscribed else {
+            return dropLatest(messages.count)
+        }
+        statistics.clientEvents.dropped += clientEvents.removeLatest(of: eventName, on: id)
+        do throws(ClientEventQueue.Refusal) {
+            if try enqueue(messages, on: name, id, waiter: nil, latestOf: eventName) {
+                sendClientEvents(now: now, into: &effects)
+            }
+        } catch {
+            // Those that wait are worth more.
+            dropLatest(messages.count)
+        }
+    }
+
+    private mutating func dropLatest(_ count: Int) {
+        statistics.clientEvents.accepted += count
+        statistics.clientEvents.dropped += count
+    }
+
+    /// Sends client events, all or none, and ends the wait when they are written. Fails where the channel is not
     /// subscribed.
     package mutating func send(
         _ messages: [ClientEventQueue.Message],
@@ -70,7 +102,7 @@ extension ClientStateMachine {
     ) {
         if error == nil {
             statistics.clientEvents.sent += 1
-        } else if item.waiter != nil {
+        } else if item.waiter != nil || item.latestOf != nil {
             statistics.clientEvents.dropped += 1
         }
         if let waiter = item.waiter {
@@ -84,7 +116,7 @@ extension ClientStateMachine {
             if count == 1 { effects.append(.resume(waiter, .done)) }
             return
         }
-        guard let error else { return }
+        guard let error, item.latestOf == nil else { return }
         guard let subscription = subscriptions[item.name], subscription.id == item.channel, subscription.isWanted else {
             statistics.clientEvents.dropped += 1
             return effects.append(.report(error))
@@ -103,7 +135,8 @@ extension ClientStateMachine {
         _ messages: [ClientEventQueue.Message],
         on name: String,
         _ id: ChannelID,
-        waiter: WaiterID?
+        waiter: WaiterID?,
+        latestOf eventName: String? = nil
     ) throws(ClientEventQueue.Refusal) -> Bool {
         guard !messages.isEmpty else { return false }
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
@@ -117,7 +150,7 @@ extension ClientStateMachine {
         for message in messages {
             let envelope = Envelope(event: message.event, channel: name, data: message.data)
             clientEvents.append(
-                .init(channel: id, name: name, envelope: envelope, waiter: waiter),
+                .init(channel: id, name: name, envelope: envelope, waiter: waiter, latestOf: eventName),
                 isReady: subscription.isSubscribed
             )
         }
@@ -133,7 +166,7 @@ extension ClientStateMachine {
         if let wait, !timers.isRunning(.clientEvents) { timers.set(.clientEvents, after: wait, into: &effects) }
     }
 
-    /// Awaited events fail; the others are sent when their channel is subscribed again.
+    /// Events that somebody waits for, or of which only the newest count, are dropped; the others go out when their channel is subscribed again.
     mutating func loseClientEvents(into effects: inout [Effect]) {
         timers.cancel(.clientEvents, into: &effects)
         failClientEvents(clientEvents.connectionLost(), .connectionLost, into: &effects)
@@ -159,7 +192,7 @@ extension ClientStateMachine {
             let error = PusherClientError.unsent(nil, on: item.name, refusal)
             if let waiter = item.waiter {
                 if sendWaiters.removeValue(forKey: waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
-            } else {
+            } else if item.latestOf == nil {
                 effects.append(.report(error))
             }
         }

@@ -55,7 +55,7 @@ extension ConnectionStatus {
     /// The time until the next attempt; zero if that is due, and nil if none is waited for.
     ///
     /// ```swift
-    /// if let remaining = pusher.connection.status.remaining() {
+    /// if let remaining = pusher.status.remaining() {
     ///     print("retrying in \(remaining)")
     /// }
     /// ```
@@ -67,23 +67,23 @@ extension ConnectionStatus {
     }
 
     /// The status in plain words, for a log or a developer: `retrying in 8 s (attempt 2): the connection was lost …`.
-    ///
-    /// - Parameter now: The moment to count from. Default: now.
-    public func description(at now: ContinuousClock.Instant = .now) -> String {
+    package func description(at now: ContinuousClock.Instant) -> String {
+        descriptionWithoutReason(at: now) + (reason.map { ": \($0.message)" } ?? "")
+    }
+
+    /// The same without what follows the colon.
+    package func descriptionWithoutReason(at now: ContinuousClock.Instant) -> String {
         switch self {
         case .initialized: "not connected yet"
         case .connecting: "connecting"
         case .connected(let socketID): "connected as \(socketID)"
-        case .unavailable(let reason): "still trying to connect" + Self.words(reason)
-        case .waiting(let until, let attempt, let reason):
-            "retrying \(Self.words(until - now)) (attempt \(attempt))" + Self.words(reason)
-        case .refused(let reason): "refused" + Self.words(reason)
+        case .unavailable: "still trying to connect"
+        case .waiting(let until, let attempt, _): "retrying \(Self.words(until - now)) (attempt \(attempt))"
+        case .refused: "refused"
         case .disconnecting: "disconnecting"
-        case .disconnected(let reason): "disconnected" + Self.words(reason)
+        case .disconnected: "disconnected"
         }
     }
-
-    private static func words(_ reason: PusherClientError?) -> String { reason.map { ": \($0.message)" } ?? "" }
 
     /// Rounded up: "in 0 s" is what nobody wants to read.
     private static func words(_ wait: Duration) -> String {
@@ -94,6 +94,7 @@ extension ConnectionStatus {
 }
 
 extension ConnectionStatus: CustomStringConvertible {
-    /// The status in plain words, with the time that is left now: see ``description(at:)``.
+    /// The status in plain words, with the reason and the time that is left now: `retrying in 8 s (attempt 2): the
+    /// connection was lost …`.
     public var description: String { description(at: .now) }
 }

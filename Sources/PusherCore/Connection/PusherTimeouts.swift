@@ -2,34 +2,39 @@
 public struct PusherTimeouts: Hashable, Sendable {
     /// For an attempt to connect: name resolution, TCP, TLS, the upgrade and the server's greeting together.
     /// Default: 15 s.
-    public var connectionAttempt: Duration
-    /// How long the client tries before the status becomes ``ConnectionStatus/unavailable(reason:)``. Default: 10 s.
-    public var unavailable: Duration
-    /// For the answer to a ping, before the client closes the connection. Default: 30 s.
-    public var pong: Duration
+    public var connectionAttempt: Duration = .seconds(15)
+    /// Of trying, before the status becomes ``ConnectionStatus/unavailable(reason:)``. Default: 10 s.
+    public var unavailable: Duration = .seconds(10)
+    /// For the answer to a ping, before the connection is given up. Default: 30 s.
+    public var pong: Duration = .seconds(30)
     /// For the answer to a subscription, also that to the user's own channel. Default: 10 s.
-    public var subscription: Duration
+    public var subscription: Duration = .seconds(10)
     /// For the answer of an authorizer, each time it is asked. Default: 10 s.
-    public var authorization: Duration
+    public var authorization: Duration = .seconds(10)
     /// For the answer to a sign-in. Default: 10 s.
-    public var signIn: Duration
+    public var signIn: Duration = .seconds(10)
     /// For the server's part of the closing handshake, after `disconnect()`. Default: 2 s.
-    public var closing: Duration
-    /// How long a connection must have held before the back-off starts again from its first delay; zero for any.
-    /// Default: 10 s.
-    public var backOffReset: Duration
+    public var closing: Duration = .seconds(2)
+    /// That a connection must have held, for the back-off to start anew after it; zero for any. Default: 10 s.
+    public var backOffReset: Duration = .seconds(10)
 
-    /// Makes timeouts.
-    public init(
-        connectionAttempt: Duration = .seconds(15),
-        unavailable: Duration = .seconds(10),
-        pong: Duration = .seconds(30),
-        subscription: Duration = .seconds(10),
-        authorization: Duration = .seconds(10),
-        signIn: Duration = .seconds(10),
-        closing: Duration = .seconds(2),
-        backOffReset: Duration = .seconds(10)
+    /// Creates the defaults.
+    public init() {}
+}
+
+extension PusherTimeouts {
+    /// Creates timeouts in one expression: for the package's own tests and tools. Apps set the properties.
+    package init(
+        connectionAttempt: Duration = PusherTimeouts().connectionAttempt,
+        unavailable: Duration = PusherTimeouts().unavailable,
+        pong: Duration = PusherTimeouts().pong,
+        subscription: Duration = PusherTimeouts().subscription,
+        authorization: Duration = PusherTimeouts().authorization,
+        signIn: Duration = PusherTimeouts().signIn,
+        closing: Duration = PusherTimeouts().closing,
+        backOffReset: Duration = PusherTimeouts().backOffReset
     ) {
+        self.init()
         self.connectionAttempt = connectionAttempt
         self.unavailable = unavailable
         self.pong = pong

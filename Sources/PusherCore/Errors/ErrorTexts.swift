@@ -150,7 +150,7 @@ extension SubscriptionError {
     }
 
     static func refused(_ name: String, _ message: ServerErrorMessage) -> Self {
-        Self(.refused, channelName: name, message.message, serverCode: message.code)
+        Self(.subscriptionRefused, channelName: name, message.message, serverCode: message.code)
     }
 
     /// - Parameter envelope: A `pusher:subscription_error`.
@@ -158,12 +158,12 @@ extension SubscriptionError {
         let value = envelope.data.value
         let message = value?["error"]?.string.map(ServerErrorMessage.presentable) ?? "the server gave no reason"
         let name = envelope.channel?.prefix(fittingUTF8Bytes: ChannelName.maximumLength) ?? ""
-        return Self(.refused, channelName: name, message, serverCode: value?["status"]?.integer)
+        return Self(.subscriptionRefused, channelName: name, message, serverCode: value?["status"]?.integer)
     }
 
     static func timedOut(_ name: String, after wait: Duration, serverSaid words: ServerErrorMessage?) -> Self {
         let message = "the server did not answer the subscription to \(name) within \(wait)" + addition(words)
-        return Self(.timedOut, channelName: name, message)
+        return Self(.subscriptionTimedOut, channelName: name, message)
     }
 
     static func ownChannelTimedOut(_ name: String, after wait: Duration) -> Self {
@@ -171,7 +171,7 @@ extension SubscriptionError {
             the server did not answer the subscription to the user's own channel within \(wait): events for the user \
             may not come; signIn() asks for it again
             """
-        return Self(.timedOut, channelName: name, message)
+        return Self(.subscriptionTimedOut, channelName: name, message)
     }
 
     static func invalidAuthorization(_ name: String, _ problem: Authorization.Problem) -> Self {

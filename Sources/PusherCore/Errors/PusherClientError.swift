@@ -23,8 +23,8 @@ public struct PusherClientError: Error, Sendable {
     public var channelName: String?
     /// The error underneath, for example that of the operating system.
     public var cause: (any Error)?
-    /// The event at fault. The log has one warning for many of the same event.
-    package var eventName: String?
+    /// The event at fault, where the error belongs to one: an event that was not sent, decrypted or decoded.
+    public package(set) var eventName: String?
 
     /// Makes an error.
     public init(

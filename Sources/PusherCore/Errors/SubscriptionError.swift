@@ -1,34 +1,13 @@
 public import RealtimePrimitives
 
-/// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed()``, stands in the
+/// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed(timeout:)``, stands in the
 /// event `pusher:subscription_error` (``PusherEvent/subscriptionError``), and reaches the delegate.
 public struct SubscriptionError: Error, Sendable {
-    /// The kind of failure. New kinds may come with new versions: keep a `default` when you switch over them.
-    public struct Kind: RawRepresentable, Hashable, Sendable {
-        /// The kind's name, as it is printed.
-        public let rawValue: String
-
-        /// Makes a kind from its name.
-        public init(rawValue: String) { self.rawValue = rawValue }
-
-        /// The channel name breaks the server's rules.
-        public static let invalidChannelName = Self(rawValue: "invalidChannelName")
-        /// The authorization failed. The cause is an ``AuthorizationError``.
-        public static let authorizationFailed = Self(rawValue: "authorizationFailed")
-        /// The authorization cannot be used: it lacks what the kind of channel needs, or has it in a wrong form.
-        public static let invalidAuthorization = Self(rawValue: "invalidAuthorization")
-        /// The server refused the subscription.
-        public static let refused = Self(rawValue: "subscriptionRefused")
-        /// The server did not answer in ``PusherTimeouts/subscription``.
-        public static let timedOut = Self(rawValue: "subscriptionTimedOut")
-        /// There are as many channels as ``PusherClientOptions/Limits-swift.struct/channels`` allows.
-        public static let tooManyChannels = Self(rawValue: "tooManyChannels")
-        /// The channel was unsubscribed meanwhile, or is not one that the client knows.
-        public static let unsubscribed = Self(rawValue: "unsubscribed")
-    }
-
-    /// What went wrong.
-    public var kind: Kind
+    /// What went wrong: one of ``PusherClientError/Code/invalidChannelName``, ``PusherClientError/Code/authorizationFailed``,
+    /// ``PusherClientError/Code/invalidAuthorization``, ``PusherClientError/Code/subscriptionRefused``,
+    /// ``PusherClientError/Code/subscriptionTimedOut``, ``PusherClientError/Code/tooManyChannels`` and
+    /// ``PusherClientError/Code/unsubscribed``. New ones may come with new versions.
+    public var kind: PusherClientError.Code
     /// The channel.
     public var channelName: String
     /// What was wrong, and what to do about it, in one line. It has nothing secret in it, and control characters of a
@@ -45,7 +24,7 @@ public struct SubscriptionError: Error, Sendable {
 
     /// Makes an error.
     public init(
-        _ kind: Kind,
+        _ kind: PusherClientError.Code,
         channelName: String,
         _ message: String,
         httpStatus: Int? = nil,
@@ -76,7 +55,7 @@ public struct SubscriptionError: Error, Sendable {
     /// The same error if only ``PusherClientError`` fits.
     package var clientError: PusherClientError {
         PusherClientError(
-            PusherClientError.Code(rawValue: kind.rawValue),
+            kind,
             message,
             serverCode: serverCode,
             channelName: channelName,
@@ -85,12 +64,7 @@ public struct SubscriptionError: Error, Sendable {
     }
 }
 
-extension SubscriptionError.Kind: CustomStringConvertible {
-    /// The kind's name.
-    public var description: String { rawValue }
-}
-
-/// Two errors are equal if everything but the cause is.
+/// Two errors are equal where everything but the cause is.
 extension SubscriptionError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

@@ -186,7 +186,7 @@ extension ClientStateMachine {
                 continue
             }
             let leavesOut = connection.session?.signIn.watched(name, ids, configuration.members) ?? false
-            effects.append(.watchlistChanged(WatchlistEvent(name: name, userIDs: ids)))
+            effects.append(.watchlistChanged(WatchlistEvent(name: name, userIds: ids)))
             if leavesOut { effects.append(.report(.watchedUsersLeftOut(configuration.members))) }
         }
     }

@@ -3,11 +3,11 @@ public struct WatchlistEvent: Hashable, Sendable {
     /// `online` or `offline`; a later version of the protocol may have more.
     public let name: String
     /// Whom it is about.
-    public let userIDs: [String]
+    public let userIds: [String]
 
     /// Makes an event, for tests of what handles it.
-    public init(name: String, userIDs: [String]) {
+    public init(name: String, userIds: [String]) {
         self.name = name
-        self.userIDs = userIDs
+        self.userIds = userIds
     }
 }

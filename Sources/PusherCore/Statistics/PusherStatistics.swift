@@ -20,8 +20,7 @@ public struct PusherStatistics: Hashable, Sendable {
     /// Events that the app sent.
     public var clientEvents = ClientEvents()
 
-    /// Makes statistics of a client that has done nothing.
-    public init() {}
+    package init() {}
 }
 
 extension PusherStatistics {
@@ -54,8 +53,7 @@ extension PusherStatistics {
         /// How long there was a connection, in all; with the one that stands.
         public var timeConnected = Duration.zero
 
-        /// Makes statistics without any connection.
-        public init() {}
+        package init() {}
     }
 
     /// Signs of life that were asked for.
@@ -75,8 +73,7 @@ extension PusherStatistics {
         /// Pings of the server, each of which was answered. Those of WebSocket itself do not count.
         public var received = 0
 
-        /// Makes statistics without any ping.
-        public init() {}
+        package init() {}
     }
 
     /// All messages on the wire: events, and messages of the protocol.
@@ -99,8 +96,7 @@ extension PusherStatistics {
         /// client is done with, those on a socket that was given up, and a pong that answers no ping.
         public var ignored = 0
 
-        /// Makes statistics without any message.
-        public init() {}
+        package init() {}
     }
 
     /// Subscriptions to channels.
@@ -117,8 +113,7 @@ extension PusherStatistics {
         /// Subscriptions that failed, whatever the reason.
         public var failed = 0
 
-        /// Makes statistics without any subscription.
-        public init() {}
+        package init() {}
     }
 
     /// Authorizations of channels and of the user.
@@ -139,8 +134,7 @@ extension PusherStatistics {
         /// The times until authorizations succeeded, including waits and further tries.
         public var latency = Timing()
 
-        /// Makes statistics without any authorization.
-        public init() {}
+        package init() {}
     }
 
     /// Sign-ins of the user.
@@ -150,8 +144,7 @@ extension PusherStatistics {
         /// Sign-ins that failed, whatever the reason.
         public var failed = 0
 
-        /// Makes statistics without any sign-in.
-        public init() {}
+        package init() {}
     }
 
     /// Events that the app sent.
@@ -167,15 +160,15 @@ extension PusherStatistics {
         public var waiting = 0
         /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
         /// channel subscribed anew (by ``PusherChannel/resubscribe()``, or as the server refused what it had confirmed)
-        /// while somebody waited for the event to be written, or whoever waited for it was cancelled.
+        /// while somebody waited for the event to be written, or whoever waited for it was cancelled. And events of
+        /// ``PusherChannel/sendLatest(_:data:encoder:)`` whose place a later one took, or that could not go out at once.
         public var dropped = 0
         /// Events that were not taken, each with an error that says why.
         public var refused = 0
         /// Times that the server said it rejected an event (4301).
         public var rejectedByServer = 0
 
-        /// Makes statistics without any event.
-        public init() {}
+        package init() {}
     }
 }
 
@@ -201,8 +194,7 @@ extension PusherStatistics {
         /// Dropped events by reason. Those of sequences and callbacks include other elements.
         public var dropped: [DropReason: Int] = [:]
 
-        /// Makes statistics without any event.
-        public init() {}
+        package init() {}
     }
 
     /// Why an event did not reach its listeners. New reasons may come with new versions: keep a `default` when
@@ -252,8 +244,7 @@ extension PusherStatistics {
         /// The times that were not taken yet; nil if nobody takes them.
         private var samples: [Duration]?
 
-        /// Makes a timing without any measurement.
-        public init() {}
+        package init() {}
 
         /// The mean of the times; nil if there was none.
         public var mean: Duration? { count == 0 ? nil : total / count }

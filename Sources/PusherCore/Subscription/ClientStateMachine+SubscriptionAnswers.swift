@@ -89,10 +89,11 @@ extension ClientStateMachine {
             return
         }
         // The server may send events all the same, and there is a key, or the next one is being asked for.
-        let keepsKey = error.kind == .timedOut && subscription.decryption?.hasKey == true
+        let keepsKey = error.kind == .subscriptionTimedOut && subscription.decryption?.hasKey == true
         if !keepsKey { cancelAuthorizations(subscription.authorizations, now: now, into: &effects) }
         subscription.failed(error)
-        if error.kind == .refused, subscription.kind.requiresAuthorization, subscription.ownAuthorization != nil,
+        if error.kind == .subscriptionRefused, subscription.kind.requiresAuthorization,
+            subscription.ownAuthorization != nil,
             subscription.ownAuthorization?.socketID == socketID
         {
             // What was refused is not what the app has handed over since.
@@ -124,7 +125,7 @@ extension SubscriptionError {
     /// The `type` that pusher-js and the servers give such an error.
     fileprivate var eventType: String {
         switch kind {
-        case .authorizationFailed, .invalidAuthorization, .refused: "AuthError"
+        case .authorizationFailed, .invalidAuthorization, .subscriptionRefused: "AuthError"
         default: kind.rawValue
         }
     }

@@ -222,8 +222,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         if case .invalid = phase { return }
         if isPending, earlierRequest != .unanswered {
             switch error.kind {
-            case .timedOut: earlierRequest = .unanswered
-            case .refused: earlierRequest = .refused
+            case .subscriptionTimedOut: earlierRequest = .unanswered
+            case .subscriptionRefused: earlierRequest = .refused
             default: break
             }
         }

@@ -12,7 +12,7 @@ import NIOPosix
 /// options.activityTimeout = 1  // else the app asks after 120 s whether the server is there
 /// try await PusherTestServer.withServer(options: options) { server in
 ///     try await PusherTestRelay.withRelay(to: server) { relay in
-///         // its client has timeouts: .init(connectionAttempt: .seconds(2), pong: .seconds(1))
+///         // its client has options.timeouts.connectionAttempt = .seconds(2), and .pong = .seconds(1)
 ///         let app = MyApp(host: relay.host, port: relay.port, key: server.options.application.key)
 ///         let first = try await relay.nextConnection()
 ///         relay.fail(with: .swallowed)

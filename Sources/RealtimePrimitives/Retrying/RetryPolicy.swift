@@ -58,17 +58,13 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
     public var factor: Double
     /// The bound that is never passed. Default: 30 s.
     public var cap: Duration
-    /// How many attempts it allows before it stops; `nil` for no limit. Default: `nil`.
-    public var maximumRetries: Int?
 
     /// Creates the policy. A factor below 1 counts as 1, and negative times as zero.
     public init(
         base: Duration = .seconds(1),
         factor: Double = 2,
-        cap: Duration = .seconds(30),
-        maximumRetries: Int? = nil
+        cap: Duration = .seconds(30)
     ) {
-        self.maximumRetries = maximumRetries
         self.base = max(base, .zero)
         self.factor = factor >= 1 ? factor : 1
         self.cap = max(cap, .zero)
@@ -76,7 +72,6 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
 
     /// The wait before the attempt.
     public func delay(for context: RetryContext) -> Duration? {
-        if let maximumRetries, context.retryCount >= maximumRetries { return nil }
         return bound(retryCount: context.retryCount) * (context.random > 0 ? min(context.random, 1) : 0)
     }
 
@@ -124,14 +119,40 @@ extension RetryPolicy where Self == ExponentialRetryPolicy {
     /// Exponential back-off with its defaults: 1 s, doubled up to 30 s, full jitter, without end.
     public static var exponential: ExponentialRetryPolicy { ExponentialRetryPolicy() }
 
-    /// Exponential back-off with full jitter, without end unless the number of retries is limited.
+    /// Exponential back-off with full jitter, without end.
     public static func exponential(
         base: Duration = .seconds(1),
         factor: Double = 2,
-        cap: Duration = .seconds(30),
-        maximumRetries: Int? = nil
+        cap: Duration = .seconds(30)
     ) -> ExponentialRetryPolicy {
-        ExponentialRetryPolicy(base: base, factor: factor, cap: cap, maximumRetries: maximumRetries)
+        ExponentialRetryPolicy(base: base, factor: factor, cap: cap)
+    }
+}
+
+/// A policy that stops after some attempts: see ``RetryPolicy/atMost(_:_:)``.
+public struct LimitedRetryPolicy: RetryPolicy {
+    let attempts: Int
+    let policy: any RetryPolicy
+
+    /// The wait before the attempt; `nil` after the last one.
+    public func delay(for context: RetryContext) -> Duration? {
+        context.retryCount < attempts ? policy.delay(for: context) : nil
+    }
+}
+
+extension RetryPolicy where Self == LimitedRetryPolicy {
+    /// Tries again at most so many times, and stops then.
+    ///
+    /// ```swift
+    /// options.retryPolicy = .atMost(5)
+    /// options.retryPolicy = .atMost(5, .delays([.seconds(1), .seconds(10)]))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - attempts: The number of attempts after the one that failed. A client counts anew when a connection has held.
+    ///   - policy: The waits between them. Default: ``exponential``.
+    public static func atMost(_ attempts: Int, _ policy: any RetryPolicy = .exponential) -> LimitedRetryPolicy {
+        LimitedRetryPolicy(attempts: attempts, policy: policy)
     }
 }
 

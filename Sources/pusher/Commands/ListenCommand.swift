@@ -95,20 +95,13 @@ struct ListenCommand: AsyncParsableCommand {
         } else {
             authMethod = .inline(secret: server.application.secret)
         }
-        let pusher = Pusher(
-            key: server.application.key,
-            options: PusherClientOptions(
-                endpoint: PusherEndpoint(
-                    host: server.host,
-                    port: server.port,
-                    path: server.path,
-                    useTLS: server.useTLS
-                ),
-                authMethod: authMethod,
-                timeouts: .init(connectionAttempt: timeLimit, subscription: timeLimit, authorization: timeLimit),
-                logger: .silent
-            )
+        let options = PusherClientOptions(
+            endpoint: PusherEndpoint(host: server.host, port: server.port, path: server.path, useTLS: server.useTLS)
         )
+        options.authMethod = authMethod
+        options.timeouts = .init(connectionAttempt: timeLimit, subscription: timeLimit, authorization: timeLimit)
+        options.logger = .silent
+        let pusher = Pusher(key: server.application.key, options: options)
         if let userID {
             let member = PusherPresenceChannelMember(userId: userID, userInfoText: userInfo)
             pusher.connection.userDataFetcher = { member }

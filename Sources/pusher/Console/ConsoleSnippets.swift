@@ -36,18 +36,13 @@ struct ConsoleSnippet: Encodable, Sendable {
         let swift = """
             import PusherClient
 
-            let pusher = Pusher(
-                key: \(key),
-                options: PusherClientOptions(
-                    authMethod: .endpoint("\(server.httpURL)/pusher/auth"),
-                    host: .host(\(host.quoted)),
-                    port: \(port),
-                    useTLS: false
-                )
-            )
-            let channel = pusher.subscribe("orders")
-            channel.bind(eventName: "created") { event in print(event.data ?? "") }
-            pusher.connect()
+            let endpoint = PusherEndpoint(host: \(host.quoted), port: \(port), useTLS: false)
+            let options = PusherClientOptions(endpoint: endpoint)
+            options.authMethod = .endpoint("\(server.httpURL)/pusher/auth")
+            let pusher = Pusher(key: \(key), options: options)
+            let events = pusher.subscribe("orders").events(named: "created")
+            try await pusher.connected()
+            for await event in events { print(event.data ?? "") }
             """
         return [
             ConsoleSnippet(name: "pusher-js", text: javaScript), ConsoleSnippet(name: "Laravel", text: laravel),

@@ -126,9 +126,10 @@ struct ClientEventTests {
         }
         #expect(client.advance(by: .milliseconds(699)).wire == [])
         let second = client.advance(by: .milliseconds(1))
+        // The channels take turns.
         #expect(
             second.wire == [
-                "send 1 client-4 on private-a", "send 1 client-5 on private-a", "send 1 client-6 on private-b",
+                "send 1 client-4 on private-a", "send 1 client-6 on private-b", "send 1 client-5 on private-a",
             ]
         )
         #expect(second.timers == ["set clientEvents 1.1s"])
@@ -160,6 +161,84 @@ struct ClientEventTests {
         client.subscribe("private-b")
         client.trigger("client-1", on: "private-b")
         #expect(client.trigger("client-2", on: "private-a").wire == ["send 1 client-2 on private-a"])
+    }
+
+    @Test("A channel with many events holds up no other: each may send one in turn")
+    func turns() {
+        var client = subscribed("private-a", "private-b", "private-c") { $0.clientEventsPerSecond = 3 }
+        for number in 1...9 { client.trigger("client-\(number)", on: "private-a") }
+        client.trigger("client-b1", on: "private-b")
+        client.trigger("client-c1", on: "private-c")
+        client.trigger("client-c2", on: "private-c")
+        #expect(
+            client.advance(by: .milliseconds(1_100)).wire == [
+                "send 1 client-4 on private-a", "send 1 client-b1 on private-b", "send 1 client-c1 on private-c",
+            ]
+        )
+        // The next one begins where the last one ended.
+        #expect(
+            client.advance(by: .milliseconds(1_100)).wire == [
+                "send 1 client-5 on private-a", "send 1 client-c2 on private-c", "send 1 client-6 on private-a",
+            ]
+        )
+        #expect(
+            client.advance(by: .milliseconds(1_100)).wire == [
+                "send 1 client-7 on private-a", "send 1 client-8 on private-a", "send 1 client-9 on private-a",
+            ]
+        )
+        #expect(client.machine.clientEvents.isEmpty)
+    }
+
+    // MARK: sendLatest
+
+    @Test("Of events of which only the newest counts one waits, and a message waits behind no more than that")
+    func latest() throws {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        #expect(client.sendLatest("client-typing", on: name).wire == ["send 1 client-typing on private-a"])
+        for number in 1...40 { #expect(client.sendLatest("client-typing", data: "\(number)", on: name).wire == []) }
+        client.sendLatest("client-moved", on: name)
+        client.trigger("client-message", on: name)
+        client.sendLatest("client-typing", data: "41", on: name)
+        #expect(client.machine.clientEvents.count == 3)
+        var sent: [String] = []
+        for _ in 1...3 {
+            sent += client.advance(by: .milliseconds(1_100)).sent.map { "\($0.event) \($0.data.text ?? "")" }
+        }
+        #expect(sent == ["client-moved 10", "client-message 1", "client-typing 410"])
+        let counts = client.machine.statistics(now: client.now).clientEvents
+        #expect(counts.accepted == 44)
+        #expect(counts.dropped == 40)
+        #expect(counts.waiting == 0)
+    }
+
+    @Test("The newest takes the place of all parts of the one that waits")
+    func latestParts() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        client.trigger("client-1", on: name)
+        client.sendLatest("client-typing", parts: 3, on: name)
+        client.sendLatest("client-typing", parts: 2, on: name)
+        #expect(client.machine.clientEvents.count == 2)
+    }
+
+    @Test("An event of which only the newest counts waits for no subscription and no connection")
+    func latestIsDropped() {
+        var client = CoreClient()
+        client.subscribe(name)
+        #expect(client.sendLatest("client-typing", on: name) == [])
+        client.connect()
+        client.establish()
+        client.authorized(name)
+        #expect(client.received(.success(name)).wire == [])
+        // One that waits for the limit goes with the connection.
+        for _ in 1...11 { client.trigger("client-x", on: name) }
+        client.sendLatest("client-typing", on: name)
+        #expect(client.closed().reports.filter { $0.code != .connectionClosed }.isEmpty)
+        client.connect()
+        client.establish()
+        client.authorized(name)
+        #expect(client.received(.success(name)).wire == ["send 2 client-x on private-a"])
+        let counts = client.machine.statistics(now: client.now).clientEvents
+        #expect(counts.dropped == 2)
     }
 
     @Test("The limit is one of the connection: what waited for it goes out on the next, with nothing left of the timer")

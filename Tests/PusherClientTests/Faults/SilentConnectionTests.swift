@@ -47,7 +47,7 @@ struct SilentConnectionTests {
         let port = try #require(listener.localAddress?.port)
         let filler = try await ClientBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .connect(host: "127.0.0.1", port: port).get()
-        var timeouts = PusherClientOptions.Timeouts.patient
+        var timeouts = PusherTimeouts.patient
         timeouts.connectionAttempt = .milliseconds(100)
         let pusher = Pusher(
             key: "app-key",

@@ -120,13 +120,13 @@ struct EndpointTests {
     @Test(
         "Timeouts that cannot be used",
         arguments: [
-            ("connectionAttempt", PusherClientOptions.Timeouts(connectionAttempt: .zero)),
+            ("connectionAttempt", PusherTimeouts(connectionAttempt: .zero)),
             ("unavailable", .init(unavailable: .zero)), ("pong", .init(pong: .seconds(-1))),
             ("subscription", .init(subscription: .zero)), ("closing", .init(closing: .nanoseconds(-1))),
             ("backOffReset", .init(backOffReset: .seconds(-1))),
         ]
     )
-    func timeouts(name: String, timeouts: PusherClientOptions.Timeouts) {
+    func timeouts(name: String, timeouts: PusherTimeouts) {
         expect(.invalidOption, naming: name, PusherClientOptions(timeouts: timeouts))
     }
 

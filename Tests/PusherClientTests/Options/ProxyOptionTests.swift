@@ -12,7 +12,7 @@ struct ProxyOptionTests {
     @Test(
         "A proxy that cannot be used is refused before the first attempt, by name",
         arguments: [
-            (PusherClientOptions.Proxy.server(host: "a b", port: 3128), #""a b""#),
+            (HTTPProxy.server(host: "a b", port: 3128), #""a b""#),
             (.server(host: "http://proxy", port: 3128), "http://proxy"), (.server(host: "", port: 3128), #""""#),
             (.server(host: "proxy.example", port: 0), "port 0"),
             (.server(host: "http://me:secret@proxy.example", port: 80), "the proxy's host is neither"),
@@ -21,7 +21,7 @@ struct ProxyOptionTests {
             (.server(host: "proxy.example", port: 3128, exempting: ["a b"]), #""a b""#),
         ]
     )
-    func refused(proxy: PusherClientOptions.Proxy, naming text: String) async {
+    func refused(proxy: HTTPProxy, naming text: String) async {
         let pusher = Pusher(key: "key", options: PusherClientOptions(proxy: proxy, logger: .quiet))
         let error = await #expect(throws: PusherClientError.self) { try await pusher.connected() }
         #expect(error?.code == .invalidProxy)

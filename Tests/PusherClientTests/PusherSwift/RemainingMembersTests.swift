@@ -47,10 +47,10 @@ struct RemainingMembersTests {
         #expect(global.globalCallbacks.isEmpty)
         // Called from wherever it is, one of the main actor runs there.
         let ofMain = Log<String>()
-        let mainID = pusher.bindOnMain { event in ofMain.append(event.eventName) }
-        global.globalCallbacks[mainID]?(PusherEvent(eventName: "by hand"))
+        let observation = pusher.observe(on: MainActor.shared) { event in ofMain.append(event.eventName) }
+        for callback in global.globalCallbacks.values { callback(PusherEvent(eventName: "by hand")) }
         await world.runUntil { ofMain.count == 1 }
-        global.unbindAll()
+        observation.cancel()
         world.server.sendEvent("x")
         await world.run()
         #expect(received.count == 1)
@@ -62,7 +62,7 @@ struct RemainingMembersTests {
     func endedSequences() async throws {
         let pusher = world.makeClient()
         let global = try #require(pusher.connection.globalChannel)
-        var misses = global.cacheMisses.makeAsyncIterator()
+        var misses = global.resubscriptions.makeAsyncIterator()
         #expect(await misses.next() == nil)
         let detached = PusherChannel(name: "a", connection: pusher.connection)
         var events = detached.events.makeAsyncIterator()

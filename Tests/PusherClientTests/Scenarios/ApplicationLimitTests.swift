@@ -111,7 +111,7 @@ struct ApplicationLimitTests {
             case .user: pusher.engine.deliverAgain(event, to: pusher.engine.userEvents)
             case .watchlist:
                 let engine = pusher.engine
-                engine.eventLoop.execute { engine.watchlistChanged(WatchlistEvent(name: "e", userIDs: [])) }
+                engine.eventLoop.execute { engine.watchlistChanged(WatchlistEvent(name: "e", userIds: [])) }
             }
             await world.run()
         }
@@ -147,15 +147,16 @@ struct ApplicationLimitTests {
         pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         let sequences = (1...10).map { _ in channel.events }
-        channel.bind { _ in }
-        channel.bind(eventName: "e", as: Int.self) { _ in }
-        channel.bindOnMain { _ in }
-        let observation = channel.observe { _ in }
+        channel.bind(eventName: "e") { _ in }
+        let observations = [
+            channel.observe(named: "e", as: Int.self) { _ in }, channel.observe(on: MainActor.shared) { _ in },
+            channel.observe { _ in },
+        ]
         await world.run()
         #expect(delegate.errors.count == 0)
-        channel.bindOnMain(eventName: "e") { _ in }
+        let refused = channel.observe(named: "e", on: MainActor.shared) { _ in }
         await world.run()
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyBindings])
-        withExtendedLifetime((sequences, observation)) {}
+        withExtendedLifetime((sequences, observations, refused)) {}
     }
 }

@@ -13,7 +13,7 @@ struct BackPressureTests {
     /// Every sequence that the client gives.
     enum Source: String, CaseIterable, Sendable {
         case statuses, errors, clientEvents, clientEventsByName, channelEvents, decodedEvents, userEvents, memberships
-        case resubscriptions, cacheMisses, decryptionFailures, watchlist
+        case decodedValues, resubscriptions, watchlist
     }
 
     /// A sequence, whatever its elements are.
@@ -27,7 +27,12 @@ struct BackPressureTests {
             take = { await sequence.first { _ in true } != nil }
         }
 
-        init<Value>(_ sequence: DecodedEventSequence<Value>) {
+        init<Value: Sendable>(_ sequence: DecodedEventSequence<Value>) {
+            droppedCount = { sequence.droppedCount }
+            take = { await sequence.first { _ in true } != nil }
+        }
+
+        init<Value: Sendable>(_ sequence: DecodedValueSequence<Value>) {
             droppedCount = { sequence.droppedCount }
             take = { await sequence.first { _ in true } != nil }
         }
@@ -36,8 +41,6 @@ struct BackPressureTests {
     private struct Channels {
         let plain: PusherChannel
         let presence: PusherPresenceChannel
-        let encrypted: PusherChannel
-        let cache: PusherChannel
     }
 
     private func makeUnread(_ source: Source, _ pusher: Pusher, _ channels: Channels) -> Unread {
@@ -51,9 +54,8 @@ struct BackPressureTests {
         case .userEvents: Unread(pusher.user.events)
         case .memberships: Unread(channels.presence.memberships)
         case .resubscriptions: Unread(channels.plain.resubscriptions)
-        case .cacheMisses: Unread(channels.cache.cacheMisses)
-        case .decryptionFailures: Unread(channels.encrypted.decryptionFailures)
-        case .watchlist: Unread(pusher.user.watchlist.changes)
+        case .decodedValues: Unread(channels.plain.values(named: "e", as: Int.self))
+        case .watchlist: Unread(pusher.user.watchlist.events)
         }
     }
 
@@ -72,7 +74,7 @@ struct BackPressureTests {
             return source == .statuses ? 1 + 10 * 3 : 10
         case .errors:
             for _ in 1...10 { world.server.sendText("no message") }
-        case .clientEvents, .clientEventsByName, .channelEvents, .decodedEvents:
+        case .clientEvents, .clientEventsByName, .channelEvents, .decodedEvents, .decodedValues:
             for number in 1...10 { try world.server.publish(event: "e", data: "\(number)", to: "plain") }
         case .userEvents:
             for number in 1...10 { try world.server.publish(event: "e", data: "\(number)", toUser: "ada") }
@@ -81,10 +83,6 @@ struct BackPressureTests {
                 let data = #"{"user_id":"\#(round).\#(id)"}"#
                 world.server.sendEvent("pusher_internal:member_added", data: data, channel: "presence-a")
             }
-        case .cacheMisses:
-            for _ in 1...10 { world.server.sendEvent("pusher:cache_miss", channel: "cache-a") }
-        case .decryptionFailures:
-            for _ in 1...10 { world.server.sendEvent("e", data: "not encrypted", channel: "private-encrypted-a") }
         case .watchlist:
             let data = #"{"events":[{"name":"online","user_ids":["bob"]}]}"#
             for _ in 1...10 { world.server.sendEvent("pusher_internal:watchlist_events", data: data) }
@@ -112,12 +110,10 @@ struct BackPressureTests {
         pusher.delegate = delegate
         let channels = Channels(
             plain: pusher.subscribe("plain"),
-            presence: pusher.subscribeToPresenceChannel(channelName: "presence-a"),
-            encrypted: pusher.subscribe("private-encrypted-a"),
-            cache: pusher.subscribe("cache-a")
+            presence: pusher.subscribeToPresenceChannel(channelName: "presence-a")
         )
         try await world.complete { try await pusher.signedIn() }
-        for channel in [channels.plain, channels.presence, channels.encrypted, channels.cache] {
+        for channel in [channels.plain, channels.presence] {
             await world.runUntil { channel.subscribed }
         }
         let sequence = makeUnread(source, pusher, channels)
@@ -165,11 +161,13 @@ struct BackPressureTests {
             if data == "0" { isLetGo.wait() }
             left.append(data)
         }
+        let observation: EventObservation
         if case .mainBesideLoop = queue {
-            channel.bindOnMain(eventName: "e") { handle($0.data ?? "") }
+            observation = channel.observe(named: "e", on: MainActor.shared) { handle($0.data ?? "") }
         } else {
-            channel.bind(eventName: "e") { handle($0.data ?? "") }
+            observation = channel.observe(named: "e") { handle($0.data ?? "") }
         }
+        defer { observation.cancel() }
         var events = channel.events(named: "e").makeAsyncIterator()
         var errors = pusher.errors.makeAsyncIterator()
         try world.server.publish(event: "e", data: "0", to: "orders")

@@ -110,14 +110,14 @@ struct CallbackQueueTests {
         #expect(await errors.next()?.code == .serverError)
     }
 
-    @Test("bindOnMain calls on the main actor in order, beside callbacks elsewhere, and not after unbinding")
-    @MainActor func bindOnMain() async throws {
+    @Test("observing on the main actor calls there in order, beside callbacks elsewhere, and not after unbinding")
+    @MainActor func observeOnMain() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .eventLoop))
         let channel = pusher.subscribe("orders")
         let elsewhere = Log<String>()
         channel.bind(eventName: "e") { elsewhere.append($0.data ?? "") }
         let screen = Screen()
-        let id = channel.bindOnMain(eventName: "e") { screen.show($0.data ?? "") }
+        let observation = channel.observe(named: "e", on: MainActor.shared) { screen.show($0.data ?? "") }
         await world.run()
         for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
         await world.runUntil { screen.lines.count == 100 }
@@ -127,12 +127,13 @@ struct CallbackQueueTests {
         // It waits for the main actor, which is here, when it is unbound.
         try world.server.publish(event: "e", data: "late", to: "orders")
         var isMainQueueThrough = false
-        channel.unbind(eventName: "e", callbackId: id)
-        channel.bindOnMain(eventName: "end") { _ in isMainQueueThrough = true }
+        observation.cancel()
+        let end = channel.observe(named: "end", on: MainActor.shared) { _ in isMainQueueThrough = true }
         try world.server.publish(event: "end", data: "", to: "orders")
         await world.runUntil { isMainQueueThrough }
         #expect(screen.lines.count == 100)
         #expect(elsewhere.count == 101)
+        end.cancel()
     }
 
     @MainActor
@@ -228,7 +229,7 @@ struct CallbackQueueTests {
         let calls = Log<String>()
         let channel = pusher.subscribe("orders")
         channel.bind(eventName: "e") { _ in calls.append("event") }
-        channel.onResubscribed = { _ in calls.append("resubscribed") }
+        channel.onSubscriptionCountChanged = { _ in calls.append("count") }
         await world.run()
         queue.suspend()
         world.network.cutLinks()

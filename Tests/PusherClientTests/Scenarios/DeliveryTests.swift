@@ -111,8 +111,8 @@ struct DeliveryTests {
         let (pusher, channel) = try await subscribed()
         let errors = pusher.errors
         let called = Log<Order>()
-        channel.bind(eventName: "created", as: Order.self) { called.append($0) }
-        let orders = channel.events(named: "created", as: Order.self)
+        let observation = channel.observe(named: "created", as: Order.self) { called.append($0.value) }
+        let orders = channel.values(named: "created", as: Order.self)
         for data in [#"{"id":1}"#, #"{"id":"two"}"#, "no JSON", #"{"id":3}"#] {
             try world.server.publish(event: "created", data: data, to: "orders")
         }
@@ -124,6 +124,7 @@ struct DeliveryTests {
         await world.run()
         var reported = errors.makeAsyncIterator()
         for _ in 1...4 { #expect(await reported.next()?.code == .undecodableData) }
+        observation.cancel()
     }
 
     @Test(
@@ -133,7 +134,8 @@ struct DeliveryTests {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.warning)))
         let channel = pusher.subscribe("orders")
-        for name in ["created", "changed"] { channel.bind(eventName: name, as: Order.self) { _ in } }
+        let observations = ["created", "changed"].map { channel.observe(named: $0, as: Order.self) { _ in } }
+        defer { for observation in observations { observation.cancel() } }
         await world.runUntil { channel.subscribed }
         for _ in 1...5 { try world.server.publish(event: "created", data: "{}", to: "orders") }
         try world.server.publish(event: "changed", data: "{}", to: "orders")

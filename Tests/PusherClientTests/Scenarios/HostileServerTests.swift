@@ -214,7 +214,8 @@ struct HostileServerTests {
         let lines = LogLines()
         let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
         let channel = pusher.subscribe("orders")
-        channel.bind(eventName: "paid", as: Card.self) { _ in }
+        let observation = channel.observe(named: "paid", as: Card.self) { _ in }
+        defer { observation.cancel() }
         await world.run()
         try world.server.publish(event: "paid", data: #"{"number":"4111-1111"}"#, to: "orders")
         world.server.sendText("4111-1111")

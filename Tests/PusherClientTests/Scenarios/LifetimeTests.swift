@@ -192,11 +192,10 @@ struct LifetimeTests {
             owned = kept
             room.onMemberAdded = { [kept, room] _ in withExtendedLifetime((kept, room)) {} }
             room.onMemberRemoved = { [kept, room] _ in withExtendedLifetime((kept, room)) {} }
-            room.onResubscribed = { [kept, room] _ in withExtendedLifetime((kept, room)) {} }
-            global.onResubscribed = { [kept, pusher] _ in withExtendedLifetime((kept, pusher)) {} }
+            global.onSubscriptionCountChanged = { [kept, pusher] _ in withExtendedLifetime((kept, pusher)) {} }
         }
         #expect(owned == nil)
-        #expect(room.onMemberAdded == nil && room.onResubscribed == nil && global.onResubscribed == nil)
+        #expect(room.onMemberAdded == nil && global.onSubscriptionCountChanged == nil)
     }
 
     @Test("a closure that is let go may call back: nothing is released under a lock")

@@ -88,7 +88,7 @@ struct LivenessTests {
         arguments: [true, false]
     )
     func shortTimeouts(byOptions: Bool) async throws {
-        let timeouts = PusherClientOptions.Timeouts(pong: .seconds(2))
+        let timeouts = PusherTimeouts(pong: .seconds(2))
         let pusher = world.makeClient(byOptions ? .virtual(activityTimeout: 5, timeouts: timeouts) : .virtual())
         if !byOptions {
             pusher.connection.activityTimeoutInterval = 5

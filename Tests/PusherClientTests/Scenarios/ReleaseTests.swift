@@ -132,7 +132,7 @@ struct ReleaseTests {
         weak let weakChannel = channel
         try await bring(try #require(pusher), into: situation)
         channel?.bind { [owned] _ in withExtendedLifetime(owned) {} }
-        channel?.onCacheMiss = { [owned] in withExtendedLifetime(owned) {} }
+        channel?.onSubscriptionCountChanged = { [owned] _ in withExtendedLifetime(owned) {} }
         pusher?.bind { [owned] _ in withExtendedLifetime(owned) {} }
         // A cycle, which only the client can break.
         pusher?.connection.userDataFetcher = { [owned, connection = pusher?.connection] in
@@ -179,10 +179,8 @@ struct ReleaseTests {
         let probe = Probe(try #require(owned))
         channel?.bind { [owned] _ in withExtendedLifetime(owned) {} }
         channel?.bind(eventName: "e") { [owned] _ in withExtendedLifetime(owned) {} }
-        channel?.bindOnMain { [owned] _ in withExtendedLifetime(owned) {} }
+        let observation = channel?.observe(on: MainActor.shared) { [owned] _ in withExtendedLifetime(owned) {} }
         channel?.onSubscriptionCountChanged = { [owned] _ in withExtendedLifetime(owned) {} }
-        channel?.onResubscribed = { [owned] _ in withExtendedLifetime(owned) {} }
-        channel?.onDecryptionFailure = { [owned] _ in withExtendedLifetime(owned) {} }
         channel?.trigger(eventName: "client-e", data: "waits")
         let events = channel?.events
         try await bring(pusher, into: situation)
@@ -194,6 +192,7 @@ struct ReleaseTests {
         await world.run()
         await world.runUntil { probe.isFreed && channel == nil }
         if let events { for await _ in events {} }
+        withExtendedLifetime(observation) {}
         #expect(pusher.connection.connectionState == state)
         #expect(pusher.engine.read { $0.channels.isEmpty && $0.machine.clientEvents.isEmpty })
         #expect(pusher.engine.read { $0.machine.authorizations.isEmpty } || situation == .signingIn)
@@ -217,11 +216,9 @@ struct ReleaseTests {
         ] { keep(sequence) }
         keep(pusher.statuses)
         keep(pusher.errors)
-        keep(channel.cacheMisses)
         keep(channel.resubscriptions)
-        keep(channel.decryptionFailures)
         keep(presence.memberships)
-        keep(pusher.user.watchlist.changes)
+        keep(pusher.user.watchlist.events)
         let registries = [pusher.engine.everyEvent, pusher.engine.userEvents, channel.listeners]
         #expect(registries.allSatisfy { !$0.isEmpty })
         #expect(buffers.allSatisfy { $0.object != nil })

@@ -164,11 +164,11 @@ struct ServerLimitTests {
             world.server.sendText(#"{"event":"pusher_internal:watchlist_events","data":{"events":[\#(event)]}}"#)
             await world.run()
         }
-        var changes = pusher.user.watchlist.changes.makeAsyncIterator()
+        var changes = pusher.user.watchlist.events.makeAsyncIterator()
         await send("online", ["1", "2", "2", "3", "4", "5"])
         #expect(pusher.user.watchlist.online == ["1", "2", "3"])
-        // The report equals the server's message.
-        #expect(await changes.next()?.userIDs.count == 6)
+        // What is told is what the server said.
+        #expect(await changes.next()?.userIds.count == 6)
         await send("online", ["6", "1"])
         await send("offline", ["1", "5"])
         await send("online", [String(repeating: "x", count: 999)])

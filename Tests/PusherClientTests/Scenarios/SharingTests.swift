@@ -117,7 +117,7 @@ struct SharingTests {
     func userObservations() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))
         let received = Log<String>()
-        var named: EventObservation? = pusher.user.observe(eventName: "note") {
+        var named: EventObservation? = pusher.user.observe(named: "note") {
             received.append("named \($0.data ?? "")")
         }
         let any = pusher.user.observe { received.append("any \($0.eventName)") }
@@ -145,9 +145,9 @@ struct SharingTests {
         let channel = pusher.subscribe("orders")
         await world.run()
         let received = Log<String>()
-        var released: EventObservation? = channel.observe(eventName: "e") { received.append("named \($0.data ?? "")") }
+        var released: EventObservation? = channel.observe(named: "e") { received.append("named \($0.data ?? "")") }
         let cancelled = pusher.observe { received.append("any \($0.data ?? "")") }
-        let typed = channel.observe(eventName: "e", as: Int.self) { received.append("typed \($0)") }
+        let typed = channel.observe(named: "e", as: Int.self) { received.append("typed \($0.value)") }
         func publish(_ data: String) async throws -> [String] {
             try world.server.publish(event: "e", data: data, to: "orders")
             await world.run()
@@ -169,26 +169,9 @@ struct SharingTests {
     func lifetime() async throws {
         var pusher: Pusher? = world.makeUnheldClient()
         weak let engine = pusher?.engine
-        let observation = pusher?.subscribe("orders").observe(eventName: "e") { _ in }
+        let observation = pusher?.subscribe("orders").observe(named: "e") { _ in }
         pusher = nil
         await world.runUntil { engine == nil }
         observation?.cancel()
-    }
-
-    // MARK: The socket id of requests
-
-    @Test("a request tells the socket id where there is one")
-    func socketID() async throws {
-        let pusher = world.makeClient()
-        var request = URLRequest(url: try #require(URL(string: "https://example.com")))
-        request.setSocketID(of: pusher)
-        #expect(request.value(forHTTPHeaderField: "X-Socket-ID") == nil)
-        pusher.connect()
-        await world.run()
-        request.setSocketID(of: pusher)
-        #expect(request.value(forHTTPHeaderField: "X-Socket-ID") == pusher.connection.socketId)
-        pusher.disconnect()
-        request.setSocketID(of: pusher)
-        #expect(request.value(forHTTPHeaderField: "X-Socket-ID") == nil)
     }
 }

@@ -157,9 +157,9 @@ struct StatisticsTests {
     func undecodable() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
-        orders.bind(eventName: "e", as: Int.self) { _ in }
-        orders.bind(eventName: "e", as: String.self) { _ in }
-        var numbers = orders.events(named: "e", as: Int.self).makeAsyncIterator()
+        let asNumber = orders.observe(named: "e", as: Int.self) { _ in }
+        let asText = orders.observe(named: "e", as: String.self) { _ in }
+        var numbers = orders.values(named: "e", as: Int.self).makeAsyncIterator()
         await world.run()
         world.server.sendEvent("e", data: "[]", channel: "orders")
         world.server.sendEvent("e", data: "5", channel: "orders")
@@ -167,6 +167,7 @@ struct StatisticsTests {
         #expect(await numbers.next() == 5)
         // 5 is no string.
         #expect(pusher.statistics.events.dropped == [.undecodable: 4])
+        withExtendedLifetime((asNumber, asText)) {}
     }
 
     @Test("a transformer that throws costs an event, and a client event")

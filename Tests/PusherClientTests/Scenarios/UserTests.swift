@@ -128,9 +128,9 @@ struct UserTests {
         let bob = try await signIn(.virtual(user: "bob"))
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob","eve"]"#))
         let told = Log<String>()
-        pusher.user.watchlist.bind(eventName: "online") { told.append("+" + $0.userIDs.joined(separator: ",")) }
-        pusher.user.watchlist.bind(eventName: "offline") { told.append("-" + $0.userIDs.joined(separator: ",")) }
-        var changes = pusher.user.watchlist.changes.makeAsyncIterator()
+        pusher.user.watchlist.bind(eventName: "online") { told.append("+" + $0.userIds.joined(separator: ",")) }
+        pusher.user.watchlist.bind(eventName: "offline") { told.append("-" + $0.userIds.joined(separator: ",")) }
+        var changes = pusher.user.watchlist.events.makeAsyncIterator()
         try await world.complete { try await pusher.signedIn() }
         await world.runUntil { told.count == 2 }
         #expect(pusher.user.watchlist.online == ["bob"])

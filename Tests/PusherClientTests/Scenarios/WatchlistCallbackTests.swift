@@ -11,7 +11,7 @@ struct WatchlistCallbackTests {
 
     private func send(_ name: String, _ id: String, to pusher: Pusher) async {
         let engine = pusher.engine
-        engine.eventLoop.execute { engine.watchlistChanged(WatchlistEvent(name: name, userIDs: [id])) }
+        engine.eventLoop.execute { engine.watchlistChanged(WatchlistEvent(name: name, userIds: [id])) }
         await world.run()
     }
 
@@ -21,7 +21,7 @@ struct WatchlistCallbackTests {
         let pusher = world.makeClient(.virtual(limits: .init(pendingCallbacks: 3), callbackQueue: .queue(queue)))
         let calls = Log<String>()
         for number in 1...5 {
-            pusher.user.watchlist.bind(eventName: "online") { calls.append("\(number) \($0.userIDs[0])") }
+            pusher.user.watchlist.bind(eventName: "online") { calls.append("\(number) \($0.userIds[0])") }
             pusher.user.watchlist.bind(eventName: "offline") { _ in calls.append("offline") }
         }
         queue.suspend()

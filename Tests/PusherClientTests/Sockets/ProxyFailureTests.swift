@@ -167,7 +167,7 @@ struct ProxyFailureTests {
             options.credentials = .init(username: "ada", password: "hush-right")
             options.hosts[proxiedName] = server.host
             try await TestProxy.withProxy(options: options) { proxy in
-                let wrong = PusherClientOptions.Proxy.Credentials(username: "ada", password: "hush-wrong")
+                let wrong = HTTPProxy.Credentials(username: "ada", password: "hush-wrong")
                 let rules = ProxyRules(.server(host: proxy.host, port: proxy.port, credentials: wrong))
                 let requester = AsyncHTTPRequester.patient(proxies: rules)
                 let url = "\(useTLS ? "https" : "http")://\(proxiedName):\(server.port)/pusher/auth"

@@ -328,7 +328,7 @@ extension Pusher {
     }
 }
 
-extension PusherClientOptions.Timeouts {
+extension PusherTimeouts {
     /// For what must succeed, however slow the machine is.
     static var patient: Self {
         Self(

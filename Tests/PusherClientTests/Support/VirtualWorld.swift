@@ -159,7 +159,7 @@ extension PusherClientOptions {
         autoReconnect: Bool = true,
         useTLS: Bool = false,
         activityTimeout: Double? = nil,
-        timeouts: Timeouts = Timeouts(),
+        timeouts: PusherTimeouts = PusherTimeouts(),
         retryPolicy: any RetryPolicy = .delays([.seconds(1)]),
         clientEventEncoding: ClientEventEncoding = .json,
         limits: Limits = Limits(),

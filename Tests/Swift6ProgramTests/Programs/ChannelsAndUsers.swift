@@ -11,19 +11,18 @@ enum ChannelsAndUsers {
 
         init(server: PusherTestServer, authorizationURL: String) {
             let headers = ["Authorization": "Bearer x"]
-            let options = PusherClientOptions(
-                authMethod: .endpoint(authorizationURL, headers: headers, parameters: ["token": "secret"]),
-                host: .host(server.host),
-                port: server.port,
-                useTLS: server.usesTLS,
-                userAuthMethod: .endpoint(
-                    server.httpURL + "/pusher/user-auth",
-                    headers: headers,
-                    parameters: ["user_id": "7"]
-                ),
-                timeouts: .init(subscription: .patience, authorization: .patience, signIn: .patience),
-                retryPolicy: .delays([.milliseconds(20)])
+            let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
+            let options = PusherClientOptions(endpoint: endpoint)
+            options.authMethod = .endpoint(authorizationURL, headers: headers, parameters: ["token": "secret"])
+            options.userAuthMethod = .endpoint(
+                server.httpURL + "/pusher/user-auth",
+                headers: headers,
+                parameters: ["user_id": "7"]
             )
+            options.timeouts.subscription = .patience
+            options.timeouts.authorization = .patience
+            options.timeouts.signIn = .patience
+            options.retryPolicy = .delays([.milliseconds(20)])
             pusher = Pusher(key: server.options.application.key, options: options)
         }
 

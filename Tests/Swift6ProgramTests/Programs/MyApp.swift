@@ -6,20 +6,14 @@ final class MyApp: Sendable {
     struct Order: Decodable, Sendable { let id: Int }
 
     private let pusher: Pusher
-    private let orders: DecodedEventSequence<Order>
+    private let orders: DecodedValueSequence<Order>
 
     init(host: String, port: Int, useTLS: Bool, key: String) {
-        pusher = Pusher(
-            key: key,
-            options: PusherClientOptions(
-                host: .host(host),
-                port: port,
-                useTLS: useTLS,
-                timeouts: .init(subscription: .patience),
-                retryPolicy: .delays([.milliseconds(20)])
-            )
-        )
-        orders = pusher.subscribe("orders").events(named: "created", as: Order.self)
+        let options = PusherClientOptions(endpoint: PusherEndpoint(host: host, port: port, useTLS: useTLS))
+        options.timeouts.subscription = .patience
+        options.retryPolicy = .delays([.milliseconds(20)])
+        pusher = Pusher(key: key, options: options)
+        orders = pusher.subscribe("orders").values(named: "created", as: Order.self)
         pusher.connect()
     }
 

@@ -6,18 +6,13 @@ import PusherClient
 
 /// What the article "Observing a client" shows, as functions that the tests call.
 enum Observing {
-    static func countdown(_ pusher: Pusher, show: @escaping @Sendable (String) -> Void) async {
-        var countdown: Task<Void, any Error>?
-        defer { countdown?.cancel() }
-        for await status in pusher.statuses {
-            countdown?.cancel()
-            countdown = Task {
-                while let remaining = status.remaining(), remaining > .zero {
-                    show("retrying in \(Int((remaining / .seconds(1)).rounded(.up))) s")
-                    try await Task.sleep(for: .seconds(1))
-                }
+    static func countdown(_ pusher: Pusher, show: @Sendable (String) -> Void) async {
+        for await status in pusher.statuses(every: .seconds(1)) {
+            if let remaining = status.remaining() {
+                show("retrying in \(Int((remaining / .seconds(1)).rounded(.up))) s")
+            } else {
+                show("\(status)")
             }
-            if status.remaining() == nil { show("\(status)") }
         }
     }
 

@@ -11,7 +11,7 @@ enum Production {
     // MARK: Network
 
     static func endpoints() -> [PusherClientOptions] {
-        let hosted = PusherClientOptions(endpoint: .pusher(cluster: "eu"))
+        let hosted = PusherClientOptions(cluster: "eu")
         let reverb = PusherClientOptions(endpoint: .reverb(host: "ws.example.com"))
         let soketi = PusherClientOptions(endpoint: .soketi(host: "127.0.0.1", useTLS: false))
         let other = PusherClientOptions(endpoint: PusherEndpoint(host: "ws.example.com", port: 8443, path: "/realtime"))
@@ -26,13 +26,16 @@ enum Production {
         authMethod: AuthMethod,
         tls: TLSOptions
     ) -> PusherClientOptions {
-        let proxy = PusherClientOptions.Proxy.server(
+        let proxy = HTTPProxy.server(
             host: host,
             port: port,
             credentials: .init(username: "service", password: password),
             exempting: ["internal.example.com", "10.0.0.0/8"]
         )
-        let options = PusherClientOptions(endpoint: endpoint, authMethod: authMethod, tls: tls, proxy: proxy)
+        let options = PusherClientOptions(endpoint: endpoint)
+        options.authMethod = authMethod
+        options.tls = tls
+        options.proxy = proxy
         return options
     }
 
@@ -47,11 +50,9 @@ enum Production {
     }
 
     static func gateway(_ endpoint: PusherEndpoint, tenant: String, token: String) -> PusherClientOptions {
-        let options = PusherClientOptions(
-            endpoint: endpoint,
-            headers: ["X-Gateway-Token": token],
-            queryItems: [URLQueryItem(name: "tenant", value: tenant)]
-        )
+        let options = PusherClientOptions(endpoint: endpoint)
+        options.headers = ["X-Gateway-Token": token]
+        options.queryItems = [URLQueryItem(name: "tenant", value: tenant)]
         return options
     }
 
@@ -67,20 +68,12 @@ enum Production {
         try await pusher.connected()
     }
 
-    static func retryLines(_ pusher: Pusher, show: @escaping @Sendable (String) -> Void) async {
-        var countdown: Task<Void, any Error>?
-        defer { countdown?.cancel() }
-        for await status in pusher.statuses {
-            countdown?.cancel()
+    static func retryLines(_ pusher: Pusher, show: @Sendable (String) -> Void) async {
+        for await status in pusher.statuses(every: .seconds(1)) {
             switch status {
             case .connected: show("online")
             case .waiting(let until, _, let reason):
-                countdown = Task {
-                    while until > .now {
-                        show("retrying in \((until - .now).components.seconds + 1) s: \(reason.message)")
-                        try await Task.sleep(for: .seconds(1))
-                    }
-                }
+                show("retrying in \((until - .now).components.seconds + 1) s: \(reason.message)")
             case .refused(let error), .disconnected(let error?): show("offline: \(error.message)")
             case .initialized, .connecting, .unavailable: show("connecting")
             case .disconnecting, .disconnected(nil): show("offline")
@@ -108,16 +101,14 @@ enum Production {
     static func socketID(_ pusher: Pusher, url: URL) async throws -> URLRequest {
         try await pusher.connected()
         var request = URLRequest(url: url)
-        request.setSocketID(of: pusher)
+        request.setValue(pusher.socketID, forHTTPHeaderField: "X-Socket-ID")
         return request
     }
 
     static func chunked(_ endpoint: PusherEndpoint, authMethod: AuthMethod) -> PusherClientOptions {
-        let options = PusherClientOptions(
-            endpoint: endpoint,
-            authMethod: authMethod,
-            payloadTransformer: ChunkedEvents()
-        )
+        let options = PusherClientOptions(endpoint: endpoint)
+        options.authMethod = authMethod
+        options.payloadTransformer = ChunkedEvents()
         return options
     }
 }
@@ -126,13 +117,15 @@ enum Production {
 @MainActor
 final class OrderList {
     private(set) var orders: [String] = []
-    private var observation: EventObservation?
+    private var observations: [EventObservation] = []
 
     init(_ pusher: Pusher) {
         let channel = pusher.subscribe("orders")
-        observation = channel.observeOnMain(eventName: "created") { [weak self] event in
-            self?.orders.append(event.data ?? "")
-        }
-        channel.bindOnMain(eventName: "cleared") { [weak self] _ in self?.orders.removeAll() }
+        observations = [
+            channel.observe(named: "created", on: MainActor.shared) { [weak self] event in
+                self?.orders.append(event.data ?? "")
+            },
+            channel.observe(named: "cleared", on: MainActor.shared) { [weak self] _ in self?.orders.removeAll() },
+        ]
     }
 }

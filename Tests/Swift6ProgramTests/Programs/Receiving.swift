@@ -18,27 +18,34 @@ enum Receiving {
 
     static func orders(_ pusher: Pusher, show: @Sendable (Order) -> Void) async {
         await pusher.withChannel("orders") { channel in
-            for await order in channel.events(named: "created", as: Order.self) { show(order) }
+            for await order in channel.values(named: "created", as: Order.self) { show(order) }
         }
     }
 
     @MainActor
     final class Screen {
-        private(set) var list: [Order] = []
         private(set) var shown: [String] = []
         private var observation: EventObservation?
 
         func observe(_ channel: PusherChannel) {
-            observation = channel.observeOnMain(eventName: "created") { [weak self] event in self?.show(event) }
-        }
-
-        func bind(_ channel: PusherChannel) {
-            channel.bindOnMain(eventName: "created", as: Order.self) { [weak self] order in
-                self?.list.append(order)
+            observation = channel.observe(named: "created", on: MainActor.shared) { [weak self] event in
+                self?.show(event)
             }
         }
 
         private func show(_ event: PusherEvent) { shown.append(event.data ?? "") }
+    }
+
+    @MainActor
+    final class OrderScreen {
+        private(set) var list: [Order] = []
+        private var observation: EventObservation?
+
+        func observe(_ channel: PusherChannel) {
+            observation = channel.observe(named: "created", as: Order.self, on: MainActor.shared) { [weak self] event in
+                self?.list.append(event.value)
+            }
+        }
     }
 
     actor Journal {
@@ -48,7 +55,7 @@ enum Receiving {
         init(_ line: @escaping @Sendable (String) -> Void) { self.line = line }
 
         func observe(_ channel: PusherChannel) {
-            observation = channel.observe(eventName: "created") { [weak self] event in self?.write(event) }
+            observation = channel.observe(named: "created") { [weak self] event in self?.write(event) }
         }
 
         private nonisolated func write(_ event: PusherEvent) { line(event.data ?? "") }

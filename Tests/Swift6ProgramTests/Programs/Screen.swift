@@ -7,7 +7,7 @@ final class Screen: @preconcurrency PusherDelegate {
     let pusher: Pusher
     private(set) var lines: [String] = []
     private(set) var title = ""
-    private var callbackId: String?
+    private var observations: [EventObservation] = []
     private let say: @Sendable (String) -> Void
 
     init(options: PusherClientOptions, key: String, say: @escaping @Sendable (String) -> Void) {
@@ -18,33 +18,36 @@ final class Screen: @preconcurrency PusherDelegate {
 
     func viewDidLoad() {
         let channel = pusher.subscribe("my-channel")
-        callbackId = channel.bindOnMain(eventName: "my-event") { [weak self] event in
-            self?.show("event \(event.data ?? "")")
-        }
-        channel.bindOnMain(eventName: "typed", as: Price.self) { [weak self] price in
-            self?.show("price \(price.value)")
-        }
-        pusher.bindOnMain { [weak self] event in
-            self?.title = event.eventName
-            if event.eventName == "my-event" { self?.say("title \(event.eventName)") }
-        }
-        pusher.bindOnMain(eventName: "my-event") { [weak self] event in
-            self?.show("anywhere \(event.channelName ?? "")")
-        }
+        let main = MainActor.shared
         let room = pusher.subscribeToPresenceChannel(channelName: "presence-room")
-        room.bindOnMain(eventName: "pusher:member_added") { [weak self, weak room] _ in
-            self?.show("members \(room?.members.count ?? 0)")
-        }
-        pusher.user.bindOnMain(eventName: "note") { [weak self] event in self?.show("note \(event.data ?? "")") }
-        pusher.user.bindOnMain { [weak self] event in self?.show("user \(event.eventName)") }
+        observations = [
+            channel.observe(named: "my-event", on: main) { [weak self] event in
+                self?.show("event \(event.data ?? "")")
+            },
+            channel.observe(named: "typed", as: Price.self, on: main) { [weak self] event in
+                self?.show("price \(event.value.value)")
+            },
+            pusher.observe(on: main) { [weak self] event in
+                self?.title = event.eventName
+                if event.eventName == "my-event" { self?.say("title \(event.eventName)") }
+            },
+            pusher.observe(named: "my-event", on: main) { [weak self] event in
+                self?.show("anywhere \(event.channelName ?? "")")
+            },
+            room.observe(named: "pusher:member_added", on: main) { [weak self, weak room] _ in
+                self?.show("members \(room?.members.count ?? 0)")
+            },
+            pusher.user.observe(named: "note", on: main) { [weak self] event in
+                self?.show("note \(event.data ?? "")")
+            },
+            pusher.user.observe(on: main) { [weak self] event in self?.show("user \(event.eventName)") },
+        ]
         pusher.signIn()
         pusher.connect()
     }
 
     func close() {
-        if let callbackId {
-            pusher.connection.channels.find(name: "my-channel")?.unbind(eventName: "my-event", callbackId: callbackId)
-        }
+        observations = []
         pusher.disconnect()
     }
 

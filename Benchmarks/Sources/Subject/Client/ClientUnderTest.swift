@@ -1,5 +1,4 @@
 import Foundation
-import Logging
 import PusherClient
 import SodiumReference
 import Workload
@@ -13,22 +12,17 @@ enum ClientUnderTest {
         authMethod: AuthMethod? = nil,
         limits: PusherClientOptions.Limits = .init()
     ) -> Pusher {
-        var logger = Logger(label: "benchmark")
-        logger.logLevel = .error
         let options = PusherClientOptions(
-            authMethod: authMethod ?? fixedAuthorization,
-            host: .host(target.host),
-            port: target.port,
-            path: workload.path,
-            useTLS: target.useTLS,
-            // The channels that ask for more events are never answered.
-            timeouts: .init(subscription: .seconds(3_600)),
-            retryPolicy: .delays([.zero]),
-            tls: TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate),
-            limits: limits,
-            callbackQueue: callbackQueue,
-            logger: logger
+            endpoint: PusherEndpoint(host: target.host, port: target.port, path: workload.path, useTLS: target.useTLS)
         )
+        options.authMethod = authMethod ?? fixedAuthorization
+        // The channels that ask for more events are never answered.
+        options.timeouts.subscription = .seconds(3_600)
+        options.retryPolicy = .delays([.zero])
+        options.tls.certificateVerification = .insecurelyTrustAnyCertificate
+        options.limits = limits
+        options.callbackQueue = callbackQueue
+        options.logLevel = .silent
         return Pusher(key: "app-key", options: options)
     }
 

@@ -21,11 +21,12 @@ struct Authorizing {
         let method = AuthMethod.endpoint("http://\(target.host):\(target.port)/auth")
         let pusher = ClientUnderTest.make(target, workload, authMethod: method)
         let countdown = Countdown(count)
-        pusher.bind(eventName: "pusher:subscription_succeeded") { _ in countdown.hit() }
+        let observation = pusher.observe(named: "pusher:subscription_succeeded") { _ in countdown.hit() }
         try await pusher.connected()
         let start = ProcessUsage.now
         for index in 0..<count { pusher.subscribe(workload.channelName(index)) }
         let usage = await countdown.finished()[0] - start
+        observation.cancel()
         await pusher.disconnected()
         return usage.values(per: 1)
     }

@@ -14,7 +14,8 @@ struct ClientEvents {
         let countdown = Countdown(1)
         let start: ProcessUsage
         if arguments.implementation == "client" {
-            let limits = PusherClientOptions.Limits(clientEventsPerSecond: nil)
+            var limits = PusherClientOptions.Limits()
+            limits.clientEventsPerSecond = nil
             let pusher = ClientUnderTest.make(arguments.target, workload, limits: limits)
             let channel = pusher.subscribe(workload.channelName(0))
             channel.bind(eventName: Workload.completionName) { _ in countdown.hit() }

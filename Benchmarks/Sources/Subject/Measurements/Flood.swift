@@ -55,7 +55,7 @@ struct Flood {
     }
 
     private func iterateDecoded(_ channel: PusherChannel, _ meter: Meter) {
-        let events = channel.events(named: Workload.eventName, as: Payload.Orders.self)
+        let events = channel.values(named: Workload.eventName, as: Payload.Orders.self)
         Task { for await value in events { meter.event(value.orders.count) } }
     }
 

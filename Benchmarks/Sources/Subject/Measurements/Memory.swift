@@ -60,13 +60,13 @@ struct Memory {
         var first = 0
         func subscribe(_ count: Int) async throws {
             let countdown = Countdown(count)
-            let id = pusher.bind(eventName: "pusher:subscription_succeeded") { _ in countdown.hit() }
+            let observation = pusher.observe(named: "pusher:subscription_succeeded") { _ in countdown.hit() }
             for index in first..<(first + count) {
                 let channel = pusher.subscribe(workload.channelName(index))
                 if bound { channel.bind(eventName: Workload.eventName) { use($0.data?.utf8.count ?? 0) } }
             }
             _ = await countdown.finished()
-            pusher.unbind(eventName: "pusher:subscription_succeeded", callbackId: id)
+            observation.cancel()
             first += count
         }
         // Tables grow by doubling: the same room is left in them before and after.

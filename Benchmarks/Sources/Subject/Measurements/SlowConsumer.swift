@@ -14,7 +14,9 @@ struct SlowConsumer {
         workload.events = limit * 20
         workload.window = limit * 4
         let queue = DispatchQueue(label: "slow")
-        let limits = PusherClientOptions.Limits(sequenceBuffer: limit, pendingCallbacks: limit)
+        var limits = PusherClientOptions.Limits()
+        limits.sequenceBuffer = limit
+        limits.pendingCallbacks = limit
         let pusher = ClientUnderTest.make(arguments.target, workload, callbackQueue: .queue(queue), limits: limits)
         let channel = pusher.subscribe(workload.channelName(0))
         var sequence: EventSequence<PusherEvent>?

@@ -31,10 +31,11 @@ struct Subscribing {
 
     private func client(_ countdown: Countdown) async -> [ProcessUsage] {
         let pusher = ClientUnderTest.make(arguments.target, workload)
-        pusher.bind(eventName: "pusher:subscription_succeeded") { _ in countdown.hit() }
+        let observation = pusher.observe(named: "pusher:subscription_succeeded") { _ in countdown.hit() }
         for index in 0..<workload.channels { pusher.subscribe(workload.channelName(index)) }
         pusher.connect()
         let marks = await countdown.finished()
+        observation.cancel()
         pusher.disconnect()
         return marks
     }

@@ -9,19 +9,15 @@ package struct Swift6App: Sendable {
     private let pusher: Pusher
 
     package init(key: String, host: String, port: Int) {
-        pusher = Pusher(
-            key: key,
-            options: PusherClientOptions(
-                endpoint: PusherEndpoint(host: host, port: port, useTLS: false),
-                authMethod: .endpoint("http://\(host):\(port)/pusher/auth")
-            )
-        )
+        let options = PusherClientOptions(endpoint: PusherEndpoint(host: host, port: port, useTLS: false))
+        options.authMethod = .endpoint("http://\(host):\(port)/pusher/auth")
+        pusher = Pusher(key: key, options: options)
     }
 
     /// The id of the first order, or nil if the channel ends before.
     package func firstOrder() async throws -> Int? {
         let channel = pusher.subscribe("private-orders")
-        let orders = channel.events(named: "created", as: Order.self)
+        let orders = channel.values(named: "created", as: Order.self)
         return try await pusher.withConnection { _ in
             try await channel.subscribed()
             print("Swift 6 mode: subscribed to \(channel.name)")

@@ -162,6 +162,14 @@ struct CoreClient {
         return input { $0.trigger([.init(event: event, data: .json("1"))], on: name, id, now: $1, into: &$2) }
     }
 
+    /// A client event of which only the newest counts.
+    @discardableResult
+    mutating func sendLatest(_ event: String, data: String = "1", parts: Int = 1, on name: String) -> Transcript {
+        let id = id(ofChannel: name)
+        let messages = (0..<parts).map { ClientEventQueue.Message(event: "\(event)", data: .json("\(data)\($0)")) }
+        return input { $0.sendLatest(messages, of: event, on: name, id, now: $1, into: &$2) }
+    }
+
     @discardableResult
     mutating func send(_ event: String, on name: String) -> Transcript {
         let (id, waiter) = (id(ofChannel: name), makeWaiter())

@@ -140,6 +140,11 @@ struct RandomWalk {
     private mutating func trigger(_ name: String) {
         guard let id = machine.subscriptions[name]?.id else { return }
         let messages = clientEvent(parts: draw([1, 1, 1, 3]))
+        guard !generator.oneIn(3) else {
+            return input("send latest \(messages) on \(name)") {
+                $0.sendLatest(messages, of: "client-latest", on: name, id, now: $1, into: &$2)
+            }
+        }
         input("trigger \(messages) on \(name)") { $0.trigger(messages, on: name, id, now: $1, into: &$2) }
     }
 

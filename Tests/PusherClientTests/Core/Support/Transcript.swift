@@ -165,7 +165,7 @@ struct Names {
         case .signedIn(let user, _): "signed in \(user.id)"
         case .signInFailed(let error, _): "sign-in \(words(error))"
         case .deliverToUser(let event): "user \(event.event)"
-        case .watchlistChanged(let event): "\(event.name) \(event.userIDs.joined(separator: " "))"
+        case .watchlistChanged(let event): "\(event.name) \(event.userIds.joined(separator: " "))"
         case .retired(let id): "retired \(name(id))"
         case .released: "released"
         case .resume(let id, let outcome): "resume \((waiters.firstIndex(of: id) ?? -1) + 1) \(words(outcome))"

@@ -9,7 +9,7 @@ import TestTLS
 func withRelay(
     useTLS: Bool = false,
     activityTimeout: Double? = nil,
-    timeouts: PusherClientOptions.Timeouts = .patient,
+    timeouts: PusherTimeouts = .patient,
     _ body: (PusherTestServer, PusherTestRelay, Pusher) async throws -> Void
 ) async throws {
     let chain = try TestChain(.direct)
@@ -77,7 +77,7 @@ struct WatchedChannel {
     mutating func resubscribed() async -> Bool { await resubscriptions.next(isolation: #isolation) != nil }
 }
 
-extension PusherClientOptions.Timeouts {
+extension PusherTimeouts {
     /// With little time for an attempt to connect; the ones that fail by it are made again.
     static var hasty: Self {
         var timeouts = Self.patient

@@ -36,7 +36,7 @@ final class SimulatedDelegate: PusherDelegate {
     /// No channel is blamed for an error that named none, if the server has it. The server can refuse a channel that it has,
     /// if it did not hear that the client unsubscribed.
     private func checkBlame(_ name: String, _ error: SubscriptionError?) {
-        guard let error, error.kind == .refused, error.serverCode == nil || error.serverCode == 4009,
+        guard let error, error.kind == .subscriptionRefused, error.serverCode == nil || error.serverCode == 4009,
             ["no", "Connection is unauthorized"].contains(error.message),
             let hasAtServer = state.withLockedValue({ state in
                 state.isLiedTo || !state.falselyRefused.isEmpty || state.refused.contains(name)

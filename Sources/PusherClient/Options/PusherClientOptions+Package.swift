@@ -1,0 +1,89 @@
+package import Foundation
+package import Logging
+
+extension PusherClientOptions {
+    /// Creates options in one expression: for the package's own tests and tools. Apps set the properties.
+    package convenience init(
+        endpoint: PusherEndpoint? = nil,
+        authMethod: AuthMethod = .noMethod,
+        autoReconnect: Bool = true,
+        host: PusherHost = .defaultHost,
+        port: Int? = nil,
+        path: String? = nil,
+        useTLS: Bool = true,
+        activityTimeout: TimeInterval? = nil,
+        userAuthMethod: UserAuthMethod = .noMethod,
+        timeouts: PusherTimeouts = PusherTimeouts(),
+        retryPolicy: any RetryPolicy = .exponential,
+        authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5)),
+        clientEventEncoding: ClientEventEncoding = .json,
+        payloadTransformer: (any PayloadTransformer)? = nil,
+        tls: TLSOptions = TLSOptions(),
+        proxy: HTTPProxy = .environment,
+        headers: [String: String] = [:],
+        queryItems: [URLQueryItem] = [],
+        subprotocol: String? = nil,
+        limits: Limits = Limits(),
+        callbackQueue: CallbackQueue = .main,
+        logger: Logger? = nil
+    ) {
+        self.init(endpoint: endpoint ?? PusherEndpoint(host: host.stringValue, port: port, path: path, useTLS: useTLS))
+        self.authMethod = authMethod
+        self.autoReconnect = autoReconnect
+        self.activityTimeout = activityTimeout
+        self.userAuthMethod = userAuthMethod
+        self.timeouts = timeouts
+        self.retryPolicy = retryPolicy
+        self.authorizationRetryPolicy = authorizationRetryPolicy
+        self.clientEventEncoding = clientEventEncoding
+        self.payloadTransformer = payloadTransformer
+        self.tls = tls
+        self.proxy = proxy
+        self.headers = headers
+        self.queryItems = queryItems
+        self.subprotocol = subprotocol
+        self.limits = limits
+        self.callbackQueue = callbackQueue
+        if let logger { self.logger = logger }
+    }
+}
+
+extension PusherClientOptions.Limits {
+    /// Creates limits in one expression.
+    package init(
+        messageSize: Int = PusherClientOptions.Limits().messageSize,
+        sequenceBuffer: Int = PusherClientOptions.Limits().sequenceBuffer,
+        pendingCallbacks: Int = PusherClientOptions.Limits().pendingCallbacks,
+        listenerBufferSize: Int = PusherClientOptions.Limits().listenerBufferSize,
+        totalBufferSize: Int = PusherClientOptions.Limits().totalBufferSize,
+        authorizationsAtOnce: Int = PusherClientOptions.Limits().authorizationsAtOnce,
+        authorizationTries: Int = PusherClientOptions.Limits().authorizationTries,
+        authorizationResponseSize: Int = PusherClientOptions.Limits().authorizationResponseSize,
+        queuedClientEvents: Int = PusherClientOptions.Limits().queuedClientEvents,
+        clientEventsPerSecond: Int? = PusherClientOptions.Limits().clientEventsPerSecond,
+        clientEventSize: Int = PusherClientOptions.Limits().clientEventSize,
+        heldEncryptedEvents: Int = PusherClientOptions.Limits().heldEncryptedEvents,
+        channels: Int = PusherClientOptions.Limits().channels,
+        bindings: Int = PusherClientOptions.Limits().bindings,
+        members: Int = PusherClientOptions.Limits().members,
+        sendBufferSize: Int = PusherClientOptions.Limits().sendBufferSize
+    ) {
+        self.init()
+        self.messageSize = messageSize
+        self.sequenceBuffer = sequenceBuffer
+        self.pendingCallbacks = pendingCallbacks
+        self.listenerBufferSize = listenerBufferSize
+        self.totalBufferSize = totalBufferSize
+        self.authorizationsAtOnce = authorizationsAtOnce
+        self.authorizationTries = authorizationTries
+        self.authorizationResponseSize = authorizationResponseSize
+        self.queuedClientEvents = queuedClientEvents
+        self.clientEventsPerSecond = clientEventsPerSecond
+        self.clientEventSize = clientEventSize
+        self.heldEncryptedEvents = heldEncryptedEvents
+        self.channels = channels
+        self.bindings = bindings
+        self.members = members
+        self.sendBufferSize = sendBufferSize
+    }
+}

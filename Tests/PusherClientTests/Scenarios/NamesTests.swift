@@ -1,0 +1,128 @@
+import Logging
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("The names that everybody types first", .timeLimit(.minutes(5)))
+struct NamesTests {
+    let world = VirtualWorld()
+
+    @Test("channel, socketID, state and status are the client's")
+    func names() async throws {
+        let pusher = world.makeClient()
+        #expect(pusher.state == .disconnected)
+        #expect(pusher.status == .initialized)
+        #expect(pusher.socketID == nil)
+        #expect(pusher.channel("orders") == nil)
+        pusher.connect()
+        #expect(pusher.state == .connecting)
+        let orders = pusher.subscribe("orders")
+        await world.run()
+        #expect(pusher.state == .connected)
+        #expect(pusher.socketID == world.server.connections.first?.socketID)
+        #expect(pusher.status == .connected(socketID: try #require(pusher.socketID)))
+        #expect(pusher.channel("orders") === orders)
+        #expect(orders.isSubscribed && orders.subscribed)
+        pusher.unsubscribe("orders")
+        #expect(pusher.channel("orders") == nil)
+        pusher.disconnect()
+        await world.run()
+        #expect(pusher.socketID == nil)
+    }
+
+    @Test(
+        "a channel knows whether it is encrypted, and whether it has a cache",
+        arguments: [
+            ("a", PusherChannelType.normal, false, false), ("cache-a", .normal, false, true),
+            ("private-a", .private, false, false), ("private-cache-a", .private, false, true),
+            ("private-encrypted-a", .private, true, false), ("private-encrypted-cache-a", .private, true, true),
+            ("presence-a", .presence, false, false), ("presence-cache-a", .presence, false, true),
+            ("my-private-encrypted-a", .normal, false, false),
+        ]
+    )
+    func kinds(name: String, type: PusherChannelType, isEncrypted: Bool, isCache: Bool) {
+        let channel = world.makeClient().subscribe(name)
+        #expect(channel.type == type)
+        #expect(channel.isEncrypted == isEncrypted)
+        #expect(PusherChannelType.isEncryptedChannel(name: name) == isEncrypted)
+        #expect(channel.isCache == isCache)
+        #expect(PusherChannelType.isCacheChannel(name: name) == isCache)
+    }
+}
+
+@Suite("Options as properties", .timeLimit(.minutes(5)))
+struct OptionPropertyTests {
+    let world = VirtualWorld()
+
+    @Test("a cluster names a server of the hosted service")
+    func cluster() {
+        #expect(PusherClientOptions(cluster: "eu").endpoint == .pusher(cluster: "eu"))
+        #expect(PusherClientOptions(cluster: "eu").host == "ws-eu.pusher.com")
+    }
+
+    @Test("every property can be set, and a client takes the values that they have when it is made")
+    func snapshot() async throws {
+        let options = PusherClientOptions.virtual()
+        options.retryPolicy = .delays([.seconds(7)])
+        options.autoReconnect = true
+        let pusher = try await world.makeConnectedClient(options)
+        options.retryPolicy = .delays([.seconds(1)])
+        options.autoReconnect = false
+        options.endpoint = PusherEndpoint(host: "elsewhere.test")
+        #expect(options.port == 443 && options.useTLS)
+        world.network.cutLinks()
+        await world.run()
+        guard case .waiting = pusher.status else { return #expect(Bool(false), "\(pusher.status)") }
+        #expect(pusher.status.remaining(at: world.now) == .seconds(7))
+        #expect(pusher.connection.endpoint.host == "server.test")
+    }
+
+    @Test("how to authorize can be changed for the clients that were made with the options")
+    func authMethod() async throws {
+        let options = PusherClientOptions.virtual(authMethod: .noMethod)
+        let pusher = try await world.makeConnectedClient(options)
+        options.authMethod = .endpoint(authEndpoint: VirtualWorld.authEndpoint)
+        let channel = pusher.subscribe("private-a")
+        await world.runUntil { channel.isSubscribed }
+        #expect(pusher.connection.options === options)
+    }
+
+    @Test("the log level is that of the logger")
+    func logLevel() {
+        let options = PusherClientOptions(cluster: "eu")
+        // That of the tests has no level.
+        options.logger = LogLines().logger(.trace)
+        options.logLevel = .silent
+        #expect(options.logger.logLevel == .critical)
+        options.logger.logLevel = .debug
+        #expect(options.logLevel == .debug)
+        for level in [PusherClientOptions.LogLevel.silent, .warning, .notice, .debug, .trace] {
+            options.logLevel = level
+            #expect(options.logLevel == level)
+        }
+    }
+
+    @Test("what a property owned may use the options when it is released")
+    func release() {
+        final class Owner: Sendable, RetryPolicy {
+            let options: PusherClientOptions
+            let released: Log<Double>
+            init(_ options: PusherClientOptions, _ released: Log<Double>) {
+                (self.options, self.released) = (options, released)
+            }
+            deinit { released.append(Double(options.limits.channels)) }
+            func delay(for context: RetryContext) -> Duration? { nil }
+        }
+        let options = PusherClientOptions(cluster: "eu")
+        let other = PusherClientOptions(cluster: "us2")
+        let released = Log<Double>()
+        other.retryPolicy = Owner(options, released)
+        options.retryPolicy = Owner(other, released)
+        options.retryPolicy = .exponential
+        #expect(released.count == 1)
+        other.retryPolicy = .exponential
+        #expect(released.count == 2)
+    }
+}

@@ -1,0 +1,132 @@
+import Foundation
+import Logging
+import PusherTestServer
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Waits that end after a time", .timeLimit(.minutes(5)))
+struct TimeoutTests {
+    let world = VirtualWorld()
+
+    /// Begins a wait, lets time pass, and returns what it threw.
+    private func error(
+        after duration: Duration,
+        _ call: @escaping @Sendable () async throws -> Void
+    ) async -> (any Error)? {
+        let begun = Log<Void>()
+        let task = Task {
+            begun.append(())
+            try await call()
+        }
+        await world.runUntil { begun.count == 1 }
+        for _ in 0..<100 { await Task.yield() }
+        await world.run()
+        await world.advance(by: duration)
+        do {
+            try await world.complete { try await task.value }
+            return nil
+        } catch {
+            return error
+        }
+    }
+
+    @Test("connected(timeout:) throws, says what the connection does, and leaves the attempts alone")
+    func connected() async throws {
+        world.network.failLinks(100, with: .unreachable)
+        let pusher = world.makeClient()
+        let error = await error(after: .seconds(3)) { try await pusher.connected(timeout: .seconds(3)) }
+        let thrown = try #require(error as? PusherClientError)
+        #expect(thrown.code == .connectionTimedOut)
+        #expect(thrown.message.contains("3.0 seconds") && thrown.message.contains("retrying"), "\(thrown.message)")
+        #expect(pusher.state != .disconnected)
+    }
+
+    @Test("a wait that succeeds in time leaves no timer")
+    func inTime() async throws {
+        let pusher = world.makeClient()
+        let id = try await world.complete { try await pusher.connected(timeout: .seconds(3)) }
+        #expect(id == pusher.socketID)
+        let channel = pusher.subscribe("orders")
+        try await world.complete { try await channel.subscribed(timeout: .seconds(3)) }
+        await world.advance(by: .seconds(5))
+        #expect(pusher.state == .connected && channel.isSubscribed)
+    }
+
+    @Test("subscribed(timeout:) throws, and leaves the subscription alone")
+    func subscribed() async throws {
+        let pusher = world.makeClient()
+        let channel = pusher.subscribe("orders")
+        let error = await error(after: .seconds(2)) { try await channel.subscribed(timeout: .seconds(2)) }
+        let thrown = try #require(error as? SubscriptionError)
+        #expect(thrown.kind == .timedOut && thrown.channelName == "orders")
+        #expect(thrown.message.contains("not connected yet"), "\(thrown.message)")
+        pusher.connect()
+        await world.runUntil { channel.isSubscribed }
+    }
+
+    @Test("signedIn(timeout:) throws, and leaves the sign-in alone")
+    func signedIn() async throws {
+        let pusher = world.makeClient(.virtual(user: "ada"))
+        let error = await error(after: .seconds(2)) { try await pusher.signedIn(timeout: .seconds(2)) }
+        #expect((error as? PusherClientError)?.code == .signInTimedOut)
+        pusher.connect()
+        await world.runUntil { pusher.user.isSignedIn }
+    }
+
+    @Test("no time at all is a timeout at once")
+    func zero() async throws {
+        world.network.failLinks(100, with: .unreachable)
+        let pusher = world.makeClient()
+        let error = await error(after: .zero) { try await pusher.connected(timeout: .zero) }
+        #expect((error as? PusherClientError)?.code == .connectionTimedOut)
+    }
+
+    @Test("statuses(every:) repeats the status while the client waits, and then no more")
+    func ticks() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(10)])))
+        let ticks = pusher.statuses(every: .seconds(2))
+        await world.advance(by: .seconds(10))
+        world.network.failLinks(1, with: .unreachable)
+        world.network.cutLinks()
+        await world.run()
+        await world.advance(by: .seconds(11))
+        pusher.disconnect()
+        await world.run()
+        await world.advance(by: .seconds(10))
+        var statuses: [ConnectionStatus] = []
+        for await status in ticks {
+            statuses.append(status)
+            if case .disconnected = status { break }
+        }
+        let waiting = statuses.count { if case .waiting = $0 { true } else { false } }
+        #expect((6...8).contains(waiting), "\(statuses)")
+        #expect(statuses.last == .disconnected(reason: nil))
+    }
+}
+
+@Suite("The log", .timeLimit(.minutes(5)))
+struct LogLineTests {
+    let world = VirtualWorld()
+
+    @Test("says each reason once in a line, and in one line at debug")
+    func reasons() async throws {
+        let lines = LogLines()
+        let pusher = try await world.makeConnectedClient(.virtual(logger: lines.logger(.debug)))
+        var errors = pusher.errors.makeAsyncIterator()
+        world.network.failLinks(2, with: .unreachable)
+        world.network.cutLinks()
+        await world.run()
+        await world.advance(by: .seconds(5))
+        #expect(pusher.state == .connected)
+        for _ in 1...3 {
+            let reason = try #require(await errors.next()).message
+            #expect(lines.messages.contains { $0.contains(reason) })
+            for line in lines.messages { #expect(line.components(separatedBy: reason).count <= 2, "\(line)") }
+        }
+        // Before, what the delegate is told was another line of the log.
+        let told = lines.messages.filter { $0.hasPrefix("error: ") }
+        #expect(told.isEmpty, "\(told)")
+    }
+}

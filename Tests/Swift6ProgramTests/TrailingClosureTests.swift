@@ -1,0 +1,37 @@
+import PusherClient
+import PusherTestServer
+import TestSupport
+import Testing
+
+@Suite("Trailing closures of subscribe, in Swift 6 mode", .timeLimit(.minutes(5)))
+struct TrailingClosureTests {
+    init() { DefaultLogger.silence() }
+
+    private func client(of server: PusherTestServer, userID: String) -> Pusher {
+        let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
+        let options = PusherClientOptions(endpoint: endpoint)
+        options.authMethod = .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": userID])
+        options.callbackQueue = .eventLoop
+        return Pusher(key: server.options.application.key, options: options)
+    }
+
+    @Test("those that take a member get members, and those that take an event get events")
+    func closures() async throws {
+        try await PusherTestServer.withServer { server in
+            let (lines, writer) = AsyncStream.makeStream(of: String.self)
+            let (pusher, guest) = (client(of: server, userID: "ada"), client(of: server, userID: "bob"))
+            TrailingClosures.start(pusher) { writer.yield($0) }
+            for name in ["presence-a", "presence-b", "presence-c", "presence-d", "orders", "news", "typed"] {
+                try await server.waitForSubscription(to: name, timeout: .patience)
+            }
+            for name in ["presence-a", "presence-b", "presence-c", "presence-d"] { guest.subscribe(name) }
+            guest.connect()
+            try server.publish(event: "created", data: "7", to: "orders")
+            try server.publish(event: "created", data: "8", to: "news")
+            try server.publish(event: "created", data: "9", to: "typed")
+            await lines.waitForAll(["event 7", "news 8", "typed created", "member bob", "somebody", "gone bob"])
+            guest.disconnect()
+            pusher.disconnect()
+        }
+    }
+}
