@@ -36,7 +36,7 @@ package struct ClientEventQueue: Hashable, Sendable {
 
     /// The events of channels that are not subscribed, oldest first.
     private var waiting: [ChannelID: [Item]] = [:]
-    /// The events that the limit holds back, oldest first.
+    /// Those that the limit holds back, oldest first.
     private var ready: [Item] = []
     private var counts: [ChannelID: Int] = [:]
     /// How many there are, of all channels.
@@ -144,8 +144,8 @@ package struct ClientEventQueue: Hashable, Sendable {
         return count
     }
 
-    /// No channel is subscribed any more, and the limit counts from zero on the next connection. The items that calls
-    /// wait for are taken out: the calls are not kept waiting over it.
+    /// No channel is subscribed any more, and the limit counts anew on the next connection. The items that calls wait
+    /// for are taken out: the calls are not kept waiting over it.
     package mutating func connectionLost() -> [Item] {
         sent = []
         return holdBack { _ in true }

@@ -21,7 +21,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Sends client events, all or none, and ends the wait when they are written. Fails if the channel is not
+    /// Sends client events, all or none, and ends the wait when they are written. Fails where the channel is not
     /// subscribed.
     package mutating func send(
         _ messages: [ClientEventQueue.Message],
@@ -133,7 +133,7 @@ extension ClientStateMachine {
         if let wait, !timers.isRunning(.clientEvents) { timers.set(.clientEvents, after: wait, into: &effects) }
     }
 
-    /// Awaited events fail; the others are sent when their channel is subscribed again.
+    /// Events that somebody waits for are given up; the others go out when their channel is subscribed again.
     mutating func loseClientEvents(into effects: inout [Effect]) {
         timers.cancel(.clientEvents, into: &effects)
         failClientEvents(clientEvents.connectionLost(), .connectionLost, into: &effects)

@@ -3,9 +3,9 @@ public struct PusherTimeouts: Hashable, Sendable {
     /// For an attempt to connect: name resolution, TCP, TLS, the upgrade and the server's greeting together.
     /// Default: 15 s.
     public var connectionAttempt: Duration
-    /// How long the client tries before the status becomes ``ConnectionStatus/unavailable(reason:)``. Default: 10 s.
+    /// Of trying, before the status becomes ``ConnectionStatus/unavailable(reason:)``. Default: 10 s.
     public var unavailable: Duration
-    /// For the answer to a ping, before the client closes the connection. Default: 30 s.
+    /// For the answer to a ping, before the connection is given up. Default: 30 s.
     public var pong: Duration
     /// For the answer to a subscription, also that to the user's own channel. Default: 10 s.
     public var subscription: Duration
@@ -15,8 +15,7 @@ public struct PusherTimeouts: Hashable, Sendable {
     public var signIn: Duration
     /// For the server's part of the closing handshake, after `disconnect()`. Default: 2 s.
     public var closing: Duration
-    /// How long a connection must have held before the back-off starts again from its first delay; zero for any.
-    /// Default: 10 s.
+    /// That a connection must have held, for the back-off to start anew after it; zero for any. Default: 10 s.
     public var backOffReset: Duration
 
     /// Makes timeouts.

@@ -3,7 +3,7 @@ public import RealtimePrimitives
 /// Why a channel could not be subscribed. The same error is thrown by ``PusherChannel/subscribed()``, stands in the
 /// event `pusher:subscription_error` (``PusherEvent/subscriptionError``), and reaches the delegate.
 public struct SubscriptionError: Error, Sendable {
-    /// The kind of failure. New kinds may come with new versions: keep a `default` when you switch over them.
+    /// What went wrong. New kinds may come with new versions: keep a `default` when you switch over them.
     public struct Kind: RawRepresentable, Hashable, Sendable {
         /// The kind's name, as it is printed.
         public let rawValue: String
@@ -13,7 +13,7 @@ public struct SubscriptionError: Error, Sendable {
 
         /// The channel name breaks the server's rules.
         public static let invalidChannelName = Self(rawValue: "invalidChannelName")
-        /// The authorization failed. The cause is an ``AuthorizationError``.
+        /// The authorization could not be had; the cause is an ``AuthorizationError``.
         public static let authorizationFailed = Self(rawValue: "authorizationFailed")
         /// The authorization cannot be used: it lacks what the kind of channel needs, or has it in a wrong form.
         public static let invalidAuthorization = Self(rawValue: "invalidAuthorization")

@@ -252,7 +252,7 @@ extension PusherStatistics {
         /// The times that were not taken yet; nil if nobody takes them.
         private var samples: [Duration]?
 
-        /// Makes a timing without any measurement.
+        /// Makes a timing of nothing.
         public init() {}
 
         /// The mean of the times; nil if there was none.

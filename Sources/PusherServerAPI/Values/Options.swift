@@ -10,10 +10,9 @@ extension PusherServerAPI {
         /// How long to wait before a request is tried again. Default: exponential with full jitter, from 0.2 s up to 2 s,
         /// and two retries.
         ///
-        /// A request is tried again only if that is safe. Requests that only read are repeated: after a lost
-        /// connection, and after the HTTP statuses 408, 429, 500, 502, 503 and 504. Requests that change something
-        /// might be obeyed twice, so they are tried again only if no connection was made for them, and after status
-        /// 429.
+        /// A request is tried again only if that is safe. Requests that read are: after a lost connection, and after the HTTP
+        /// statuses 408, 429, 500, 502, 503 and 504. Requests that change something might be obeyed twice, so they are tried
+        /// again only if no connection was made for them, and after status 429.
         public var retryPolicy: any RetryPolicy = .exponential(
             base: .milliseconds(200),
             cap: .seconds(2),

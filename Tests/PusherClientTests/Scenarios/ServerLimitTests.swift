@@ -167,7 +167,7 @@ struct ServerLimitTests {
         var changes = pusher.user.watchlist.changes.makeAsyncIterator()
         await send("online", ["1", "2", "2", "3", "4", "5"])
         #expect(pusher.user.watchlist.online == ["1", "2", "3"])
-        // The report equals the server's message.
+        // What is told is what the server said.
         #expect(await changes.next()?.userIDs.count == 6)
         await send("online", ["6", "1"])
         await send("offline", ["1", "5"])
