@@ -58,17 +58,17 @@ extension PusherTestServer {
     ///   data cannot be used, or the channel has ``Options/maximumMemberCount`` members.
     @discardableResult
     public func join(_ userID: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
-        let id = engine.nextConnectionID()
-        var failure: ServerError?
+        var newID: ConnectionID?
+        var failure = ServerError(.invalidMember, "Member \"\(userID)\" cannot join.")
         engine.step { brain in
             do throws(ServerError) {
-                return try brain.addFakeMember(id, userID: userID, userInfo: userInfo, to: channel)
+                return try brain.addFakeMember(userID: userID, userInfo: userInfo, to: channel, &newID)
             } catch {
                 failure = error
                 return []
             }
         }
-        if let failure { throw failure }
+        guard let id = newID else { throw failure }
         let socketID = engine.read { brain in brain.socketID(of: id) }
         return FakeMember(userID: userID, channel: channel, socketID: socketID, id: id, engine: engine)
     }

@@ -3,11 +3,12 @@ import PusherProtocol
 /// Members without a connection. They are subscribers whose id belongs to no connection, so all that is said to them is
 /// dropped, and no fault for connections befalls them.
 extension ServerBrain {
+    /// - Parameter id: Gets the member's id, which is far above those of connections.
     mutating func addFakeMember(
-        _ id: ConnectionID,
         userID: String,
         userInfo: String?,
-        to channel: String
+        to channel: String,
+        _ id: inout ConnectionID?
     ) throws(PusherTestServer.ServerError) -> [ServerAction] {
         guard let name = try? ChannelName(channel), name.kind.base == .presence else {
             throw Self.invalidMember(userID, "\"\(channel)\" is not the name of a presence channel")
@@ -20,10 +21,13 @@ extension ServerBrain {
         do throws(SubscriptionRefusal) {
             let member = PresenceMember(userID: userID, isNumber: false, info: info)
             try checkMember(member, on: channel)
-            fakeMembers[id] = channel
-            subscribers[channel, default: []].append(id)
+            lastFakeMember += 1
+            let newID = ConnectionID(rawValue: 1_000_000_000 + lastFakeMember)
+            id = newID
+            fakeMembers[newID] = channel
+            subscribers[channel, default: []].append(newID)
             if subscribers[channel]?.count == 1 { noteOccupied(channel) }
-            join(channel, as: member, on: id)
+            join(channel, as: member, on: newID)
         } catch {
             throw Self.invalidMember(userID, error.message)
         }

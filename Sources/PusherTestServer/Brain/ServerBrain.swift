@@ -20,6 +20,7 @@ package struct ServerBrain: Sendable {
     var members: [String: [PresenceMember]] = [:]
     /// The channels of the members that have no connection.
     var fakeMembers: [ConnectionID: String] = [:]
+    var lastFakeMember = 0
     /// The connections of each user who has signed in, oldest first.
     var users: [String: [ConnectionID]] = [:]
     /// The connections whose user watches a user.

@@ -23,7 +23,7 @@ final class ServerEngine: Sendable {
         var lastRequest = 0
     }
 
-    /// Gets the answer, or nil if TCP is to end without one.
+    /// Gets the answer, or nil where TCP is to end without one.
     typealias Responder = @Sendable (RESTResponse?) -> Void
 
     init(
@@ -79,21 +79,18 @@ final class ServerEngine: Sendable {
         state.withLockedValue { body($0.brain) }
     }
 
-    func nextConnectionID() -> ConnectionID {
-        state.withLockedValue { state in
-            state.lastConnection += 1
-            return ConnectionID(rawValue: state.lastConnection)
-        }
-    }
-
     /// A client asks for a WebSocket. `assign` gets its id before anything else happens.
     func connectionRequested(
         _ request: PusherTestServer.Request,
         link: any ServerLink,
         assign: (ConnectionID) -> Void
     ) {
-        let id = nextConnectionID()
-        state.withLockedValue { $0.links[id] = link }
+        let id = state.withLockedValue { state in
+            state.lastConnection += 1
+            let id = ConnectionID(rawValue: state.lastConnection)
+            state.links[id] = link
+            return id
+        }
         assign(id)
         step { brain in brain.connectionRequested(id, request) }
     }

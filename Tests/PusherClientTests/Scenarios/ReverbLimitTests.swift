@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Observed behaviour of Laravel Reverb, and what the client must make of it.
+/// What Laravel Reverb was seen to do, and what has to come of it.
 @Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)))
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// The counts of the shell, and all counts together. Each count of the core has a test there.
+/// What the shell counts, and what it all comes to. Each count of the core has a test there.
 @Suite("Statistics", .timeLimit(.minutes(5)))
 struct StatisticsTests {
     let world = VirtualWorld()
