@@ -188,8 +188,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
             engine.note(request, answeredWith: response)
             return channel.respond(response.adding(corsHeaders), isLast: isLast)
         }
-        engine.request(request) { response in
-            guard let response else { return channel.endTransport() }
+        engine.request(request) { part in
+            guard case .whole(let response) = part else { return channel.endTransport() }
             channel.respond(response.adding(corsHeaders), isLast: isLast, hasBody: hasBody)
         }
     }
@@ -231,7 +231,7 @@ extension HTTPRequestHead {
 
 extension RESTResponse {
     /// Adds header fields, but those that the response has already.
-    fileprivate func adding(_ others: [PusherTestServer.Request.Header]) -> RESTResponse {
+    func adding(_ others: [PusherTestServer.Request.Header]) -> RESTResponse {
         var response = self
         response.headers += others.filter { header($0.name) == nil }
         return response

@@ -44,6 +44,16 @@ extension PusherTestRelay {
         /// It is accepted; what the client sends is read, and nothing is ever said. It stays so when the fault ends.
         case silent
     }
+
+    /// What a network that blocks WebSockets does with the request for one.
+    public enum UpgradeFault: Hashable, Sendable {
+        /// It is taken, and nothing follows.
+        case swallowed
+        /// It is answered with this HTTP status, for example 400 or 426, and the connection ends.
+        case answered(status: Int)
+        /// The connection is reset (RST).
+        case reset
+    }
 }
 
 extension PusherTestRelay {
