@@ -185,7 +185,7 @@ struct HTTPTransportTests {
         let lines = bodies.joined().split(separator: "\n").dropFirst(1)
         let messages = lines.flatMap { JSONValue(parsing: String($0.dropFirst()))?.array ?? [] }.dropFirst()
         let numbers = messages.compactMap { $0.string?.split(separator: " ").first.flatMap { Int($0) } }
-        #expect(numbers == Array(0..<100))
+        #expect(numbers.elementsEqual(0..<100))
         #expect(world.server.connections.count == 1)
     }
 

@@ -128,6 +128,11 @@ final class ServerEngine: Sendable {
         }
     }
 
+    /// Whether the request is one of an HTTP transport.
+    func isOfTransport(_ request: PusherTestServer.Request) -> Bool {
+        TransportCall(request, options: options.httpTransports) != nil
+    }
+
     /// So many bytes of the response's body have reached the client, as far as can be known.
     func delivered(_ count: Int, of request: RequestID) {
         step { brain in brain.delivered(count, of: request) }
