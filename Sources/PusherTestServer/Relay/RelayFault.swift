@@ -88,6 +88,12 @@ extension PusherTestRelay {
     /// Ends what ``failConnections(_:with:)`` began.
     public func acceptConnections() { engine.acceptConnections() }
 
+    /// Blocks WebSockets on connections to come, as some networks do. Other requests are relayed.
+    ///
+    /// The relay looks for the upgrade in the first request of each connection, which must not be over TLS.
+    /// - Parameter fault: what a request for a WebSocket gets; nil relays it again.
+    public func blockUpgrades(with fault: UpgradeFault?) { engine.setUpgradeFault(fault) }
+
     /// Ends each connection on both sides (FIN) as soon as the client has sent nothing for this long, as proxies do:
     /// nginx after 60 s, unless it is configured otherwise.
     ///
