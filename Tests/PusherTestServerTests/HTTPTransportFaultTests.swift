@@ -204,7 +204,10 @@ struct HTTPTransportFaultTests {
             if case .transportRequestFailed(let fault) = record.event { fault } else { nil }
         }
         #expect(faults == [.status(404), .status(503)])
+        // One with a count goes before one without.
         world.server.failTransportRequests(with: .status(502))
+        world.server.failTransportRequests(1, of: .sending, with: .status(501))
+        #expect(world.send("[]").status == 501)
         #expect(
             [world.send("[]").status, world.stream("/app/app-key/1/x").status, world.poll().status] == [502, 502, 502]
         )

@@ -128,6 +128,28 @@ struct HTTPTransportLimitTests {
         #expect(stream.hasFailed)
     }
 
+    @Test("a client that never reads and goes on with heartbeats fills its queue, and is lost")
+    func heartbeatsWithoutEnd() {
+        let world = TransportWorld { $0.httpTransports.maximumQueueSize = 1_000 }
+        _ = world.poll()
+        var sends = 0
+        while world.send("[]").status == 204, sends < 1_000 { sends += 1 }
+        #expect(sends > 100 && sends < 300)
+        #expect(world.server.connections.isEmpty)
+    }
+
+    @Test("what a proxy holds back counts as what waits")
+    func heldBytes() {
+        let world = TransportWorld { $0.httpTransports.maximumQueueSize = 10_000 }
+        world.server.bufferStreams(until: .max)
+        let stream = world.stream()
+        for _ in 1...11 {
+            world.server.sendText(String(repeating: "x", count: 1_000))
+            world.run()
+        }
+        #expect(world.server.connections.isEmpty && stream.hasFailed)
+    }
+
     @Test("receiving requests that replace each other without end leave nothing behind")
     func manyRequests() {
         let world = TransportWorld()

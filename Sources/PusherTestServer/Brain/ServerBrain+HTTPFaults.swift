@@ -5,29 +5,17 @@ extension ServerBrain {
         of requests: PusherTestServer.TransportRequests,
         with fault: PusherTestServer.TransportRequestFault
     ) -> [ServerAction] {
-        if let count, count <= 0 { return [] }
-        // What comes after a fault without an end would never be reached.
-        transportFaults.removeAll { $0.requests == requests && $0.remaining == nil }
-        transportFaults.append((requests, fault, count))
+        transportFaults.append(fault, for: requests, count: count)
         return []
     }
 
     package mutating func acceptTransportRequests() -> [ServerAction] {
-        transportFaults = []
+        transportFaults.removeAll()
         return []
     }
 
     mutating func nextTransportFault(of kind: TransportCall.Kind) -> PusherTestServer.TransportRequestFault? {
-        guard let index = transportFaults.firstIndex(where: { $0.requests.contains(kind.requests) }) else { return nil }
-        let (_, fault, remaining) = transportFaults[index]
-        if let remaining {
-            if remaining > 1 {
-                transportFaults[index].remaining = remaining - 1
-            } else {
-                transportFaults.remove(at: index)
-            }
-        }
-        return fault
+        transportFaults.next { $0.contains(kind.requests) }
     }
 
     mutating func befall(_ fault: PusherTestServer.TransportRequestFault, _ id: RequestID, _ call: TransportCall) {

@@ -102,24 +102,25 @@ extension ServerBrain {
 
     // MARK: Writing
 
+    // The session stays where it is while it is changed: a copy would be one of the whole queue.
+
     mutating func flushSession(_ id: ConnectionID) {
-        guard let session = connections[id]?.http, connections[id]?.phase != .stalled else { return }
-        if session.queuedBytes > options.httpTransports.maximumQueueSize {
+        guard let waiting = connections[id]?.http?.waitingBytes, connections[id]?.phase != .stalled else { return }
+        if waiting > options.httpTransports.maximumQueueSize {
             record(.sessionLost, id)
-            return dropSession(id)
+            dropSession(id)
+        } else if connections[id]?.http?.canWrite != true {
+            if connections[id]?.http?.next == .end { endSession(id, isRemembered: true) }
+        } else if connections[id]?.http?.isStreaming == true {
+            stream(id)
+        } else {
+            answerPoll(id)
         }
-        guard let receiver = session.receiver, !receiver.isFinished else {
-            if session.next == .end { endSession(id, isRemembered: true) }
-            return
-        }
-        if receiver.isStreaming { stream(id) } else { answerPoll(id) }
     }
 
     private mutating func stream(_ id: ConnectionID) {
         let limit = options.httpTransports.streamLimit
-        while let receiver = connections[id]?.http?.receiver, !receiver.isFinished, !receiver.isWaitingForMove,
-            receiver.bytesUnderWay < Self.window
-        {
+        while connections[id]?.http?.receiver?.mayStream(window: Self.window) == true {
             guard let line = connections[id]?.http?.takeLine() else {
                 if connections[id]?.http?.next == .end { dropSession(id) }
                 return
@@ -153,8 +154,8 @@ extension ServerBrain {
         connections[id]?.http?.receiver?.note(line)
         connections[id]?.http?.receiver?.lastWrite = now
         connections[id]?.http?.receiver?.held += line.bytes
-        guard let receiver = connections[id]?.http?.receiver else { return }
-        if let limit = streamBuffer, receiver.isStreaming, receiver.held.count < limit { return }
+        let held = connections[id]?.http?.receiver?.held.count ?? 0
+        if let limit = streamBuffer, connections[id]?.http?.isStreaming == true, held < limit { return }
         releaseHeldBytes(of: id)
     }
 

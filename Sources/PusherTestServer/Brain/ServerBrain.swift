@@ -41,14 +41,10 @@ package struct ServerBrain: Sendable {
 
     // Faults that were asked for.
     var connectionFaults: [(fault: PusherTestServer.ConnectionFault, remaining: Int?)] = []
-    var authorizationFaults:
-        [(target: AuthorizationTarget, fault: PusherTestServer.AuthorizationFault, remaining: Int?)] = []
+    var authorizationFaults = FaultList<AuthorizationTarget, PusherTestServer.AuthorizationFault>()
     /// By the name of the channel; nil is for every channel without one of its own.
     var subscriptionFaults: [String?: PusherTestServer.SubscriptionFault] = [:]
-    var transportFaults:
-        [(
-            requests: PusherTestServer.TransportRequests, fault: PusherTestServer.TransportRequestFault, remaining: Int?
-        )] = []
+    var transportFaults = FaultList<PusherTestServer.TransportRequests, PusherTestServer.TransportRequestFault>()
     /// How many bytes a proxy collects before it hands them on; nil for none.
     var streamBuffer: Int?
     var isSilent = false

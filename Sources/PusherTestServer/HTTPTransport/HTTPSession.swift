@@ -85,6 +85,12 @@ struct HTTPSession: Sendable {
 
     var next: Item? { queue.first }
 
+    /// How many bytes wait here and at a proxy.
+    var waitingBytes: Int { queuedBytes + (receiver?.held.count ?? 0) }
+
+    /// Whether there is a response that can be written to.
+    var canWrite: Bool { receiver?.isFinished == false }
+
     mutating func append(_ item: Item) {
         queuedBytes += item.size
         queue.append(item)
@@ -157,12 +163,13 @@ struct HTTPSession: Sendable {
 }
 
 extension HTTPSession.Item {
+    /// Nothing is for free: a client could have it repeated without end.
     fileprivate var size: Int {
         switch self {
-        case .text(let text): text.utf8.count
-        case .bytes(let bytes): bytes.count
+        case .text(let text): text.utf8.count + 4
+        case .bytes(let bytes): bytes.count + 4
         case .line(let line): line.bytes.count
-        case .open, .acknowledgement, .heartbeat, .close, .end: 0
+        case .open, .acknowledgement, .heartbeat, .close, .end: 4
         }
     }
 }
@@ -192,6 +199,9 @@ extension HTTPSession.Receiver {
         // A byte that begins a character is a unit, and one that begins a character of four bytes is two.
         for byte in line.bytes where byte & 0xC0 != 0x80 { length.units += byte >= 0xF0 ? 2 : 1 }
     }
+
+    /// Whether another line may be written to the stream.
+    func mayStream(window: Int) -> Bool { !isFinished && !isWaitingForMove && bytesUnderWay < window }
 
     /// Whether the client is about to move, because the response is long enough.
     func mustWaitForMove(limit: Int) -> Bool {
