@@ -137,7 +137,9 @@ struct HTTPTransportSocketTests {
 
     @Test("a session moves past 256 KiB, on sockets, without loss")
     func moves() async throws {
-        try await withServer { server in
+        try await withServer {
+            $0.httpTransports.moveTime = .patience
+        } _: { server in
             var client = try await ByteConnection.connect(port: server.port)
             client.write(Self.receive("xhr_streaming", version: "1.0"))
             _ = await client.readHead()

@@ -2,8 +2,6 @@
 extension ServerBrain {
     /// How many bytes may be under way to a client. The rest waits in the session.
     private static let window = 65_536
-    /// How long a client may take to move its session.
-    private static let moveTime = Duration.seconds(1)
     private static let prelude = HTTPSession.Line(
         kind: .filler,
         bytes: Array(repeating: UInt8(ascii: "h"), count: 2_048) + [UInt8(ascii: "\n")]
@@ -130,7 +128,7 @@ extension ServerBrain {
             guard connections[id]?.http?.receiver?.mustWaitForMove(limit: limit) == true else { continue }
             releaseHeldBytes(of: id)
             connections[id]?.http?.receiver?.isWaitingForMove = true
-            let timer = schedule(.move(id), after: Self.moveTime)
+            let timer = schedule(.move(id), after: max(options.httpTransports.moveTime, .milliseconds(1)))
             connections[id]?.http?.receiver?.moveTimer = timer
         }
     }

@@ -28,8 +28,11 @@ extension PusherTestServer {
         /// ends without a close frame, and later ones are answered with 404. Default: 16 MiB.
         public var maximumQueueSize = 16 << 20
         /// After how many bytes a client moves its session to a new stream. The server stops at the first frame beyond it
-        /// and waits a second for the new request, so that no frame gets lost. Default: 256 KiB.
+        /// and waits for the new request, so that no frame gets lost. Default: 256 KiB.
         public var streamLimit = 256 << 10
+        /// How long the server waits for the request by which a client moves its session. After that it goes on in the old
+        /// response. Default: 5 s.
+        public var moveTime: Duration = .seconds(5)
         /// How many sessions there may be at once. A request for another one is answered with 503. Default: 16,384.
         public var maximumSessionCount = 16_384
         /// Whether a stream begins with SockJS's 2,048 `h` and a newline. Default: `true`.
