@@ -84,10 +84,12 @@ public final class PusherClientOptions: Sendable {
     public let tls: TLSOptions
     /// The proxy that connections go through.
     public let proxy: HTTPProxy
-    /// Additional headers of the WebSocket upgrade.
+    /// The ways in which the client may connect, the preferred one first.
+    public let transports: PusherTransports
+    /// Additional headers of the WebSocket upgrade, and of the requests of HTTP transports.
     public let headers: [String: String]
-    /// Additional items of the WebSocket URL's query, behind those of the client. They are part of
-    /// ``PusherConnection/url``.
+    /// Additional items of the query, behind those of the client, in the URL of the WebSocket and in those of HTTP requests that
+    /// receive. They are part of ``PusherConnection/url``.
     public let queryItems: [URLQueryItem]
     /// The WebSocket subprotocol that is offered. No answer to it is ever required.
     public let subprotocol: String?
@@ -119,8 +121,9 @@ public final class PusherClientOptions: Sendable {
     ///   - payloadTransformer: What changes payloads between the application and the wire. Default: nothing.
     ///   - tls: Which certificates are trusted. Default: those that the system trusts.
     ///   - proxy: The proxy that connections go through. Default: the one that the environment names, if it does.
-    ///   - headers: Additional headers of the WebSocket upgrade. Default: none.
-    ///   - queryItems: Additional items of the WebSocket URL's query. Default: none.
+    ///   - transports: The ways in which the client may connect. Default: WebSocket only.
+    ///   - headers: Additional headers of the WebSocket upgrade and of HTTP transports. Default: none.
+    ///   - queryItems: Additional items of the URL's query. Default: none.
     ///   - subprotocol: The WebSocket subprotocol that is offered. Default: none.
     ///   - limits: What may grow, and how far.
     ///   - callbackQueue: Where callbacks run. Default: the main queue.
@@ -128,7 +131,7 @@ public final class PusherClientOptions: Sendable {
     ///     of an outage, refusals, subscriptions and sign-ins that fail, events that cannot be decrypted, a client that
     ///     is released while it is in use, callbacks that wait for a queue that does not run, and events that were
     ///     dropped.
-    public init(
+    public convenience init(
         authMethod: AuthMethod = .noMethod,
         autoReconnect: Bool = true,
         host: PusherHost = .defaultHost,
@@ -144,6 +147,7 @@ public final class PusherClientOptions: Sendable {
         payloadTransformer: (any PayloadTransformer)? = nil,
         tls: TLSOptions = TLSOptions(),
         proxy: HTTPProxy = .environment,
+        transports: PusherTransports = .webSocket,
         headers: [String: String] = [:],
         queryItems: [URLQueryItem] = [],
         subprotocol: String? = nil,
@@ -151,23 +155,27 @@ public final class PusherClientOptions: Sendable {
         callbackQueue: CallbackQueue = .main,
         logger: Logger? = nil
     ) {
-        changeable = NIOLockedValueBox(Changeable(channels: authMethod, user: userAuthMethod))
-        self.authorizationRetryPolicy = authorizationRetryPolicy
-        self.clientEventEncoding = clientEventEncoding
-        self.autoReconnect = autoReconnect
-        endpoint = PusherEndpoint(host: host.stringValue, port: port, path: path, useTLS: useTLS)
-        self.activityTimeout = activityTimeout
-        self.timeouts = timeouts
-        self.retryPolicy = retryPolicy
-        self.payloadTransformer = payloadTransformer
-        self.tls = tls
-        self.proxy = proxy
-        self.headers = headers
-        self.queryItems = queryItems
-        self.subprotocol = subprotocol
-        self.limits = limits
-        self.callbackQueue = callbackQueue
-        self.logger = logger ?? Self.warningsOnly
+        self.init(
+            endpoint: PusherEndpoint(host: host.stringValue, port: port, path: path, useTLS: useTLS),
+            authMethod: authMethod,
+            autoReconnect: autoReconnect,
+            activityTimeout: activityTimeout,
+            userAuthMethod: userAuthMethod,
+            timeouts: timeouts,
+            retryPolicy: retryPolicy,
+            authorizationRetryPolicy: authorizationRetryPolicy,
+            clientEventEncoding: clientEventEncoding,
+            payloadTransformer: payloadTransformer,
+            tls: tls,
+            proxy: proxy,
+            transports: transports,
+            headers: headers,
+            queryItems: queryItems,
+            subprotocol: subprotocol,
+            limits: limits,
+            callbackQueue: callbackQueue,
+            logger: logger
+        )
     }
 
     /// Makes options for a server that is given as one value: a preset, or one that the application keeps.
@@ -176,8 +184,8 @@ public final class PusherClientOptions: Sendable {
     /// let options = PusherClientOptions(endpoint: .soketi(host: "ws.example.com"))
     /// ```
     /// The other parameters, and what is left out, are as in
-    /// ``init(authMethod:autoReconnect:host:port:path:useTLS:activityTimeout:userAuthMethod:timeouts:retryPolicy:authorizationRetryPolicy:clientEventEncoding:payloadTransformer:tls:proxy:headers:queryItems:subprotocol:limits:callbackQueue:logger:)``.
-    public convenience init(
+    /// ``init(authMethod:autoReconnect:host:port:path:useTLS:activityTimeout:userAuthMethod:timeouts:retryPolicy:authorizationRetryPolicy:clientEventEncoding:payloadTransformer:tls:proxy:transports:headers:queryItems:subprotocol:limits:callbackQueue:logger:)``.
+    public init(
         endpoint: PusherEndpoint,
         authMethod: AuthMethod = .noMethod,
         autoReconnect: Bool = true,
@@ -190,6 +198,7 @@ public final class PusherClientOptions: Sendable {
         payloadTransformer: (any PayloadTransformer)? = nil,
         tls: TLSOptions = TLSOptions(),
         proxy: HTTPProxy = .environment,
+        transports: PusherTransports = .webSocket,
         headers: [String: String] = [:],
         queryItems: [URLQueryItem] = [],
         subprotocol: String? = nil,
@@ -197,29 +206,24 @@ public final class PusherClientOptions: Sendable {
         callbackQueue: CallbackQueue = .main,
         logger: Logger? = nil
     ) {
-        self.init(
-            authMethod: authMethod,
-            autoReconnect: autoReconnect,
-            host: .host(endpoint.host),
-            port: endpoint.port,
-            path: endpoint.path,
-            useTLS: endpoint.useTLS,
-            activityTimeout: activityTimeout,
-            userAuthMethod: userAuthMethod,
-            timeouts: timeouts,
-            retryPolicy: retryPolicy,
-            authorizationRetryPolicy: authorizationRetryPolicy,
-            clientEventEncoding: clientEventEncoding,
-            payloadTransformer: payloadTransformer,
-            tls: tls,
-            proxy: proxy,
-            headers: headers,
-            queryItems: queryItems,
-            subprotocol: subprotocol,
-            limits: limits,
-            callbackQueue: callbackQueue,
-            logger: logger
-        )
+        changeable = NIOLockedValueBox(Changeable(channels: authMethod, user: userAuthMethod))
+        self.authorizationRetryPolicy = authorizationRetryPolicy
+        self.clientEventEncoding = clientEventEncoding
+        self.autoReconnect = autoReconnect
+        self.endpoint = endpoint
+        self.activityTimeout = activityTimeout
+        self.timeouts = timeouts
+        self.retryPolicy = retryPolicy
+        self.payloadTransformer = payloadTransformer
+        self.tls = tls
+        self.proxy = proxy
+        self.transports = transports
+        self.headers = headers
+        self.queryItems = queryItems
+        self.subprotocol = subprotocol
+        self.limits = limits
+        self.callbackQueue = callbackQueue
+        self.logger = logger ?? Self.warningsOnly
     }
 
     /// Makes options as PusherSwift's, with one that has had no effect since its version 10.0.
