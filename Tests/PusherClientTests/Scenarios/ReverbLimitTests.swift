@@ -5,7 +5,7 @@ import Testing
 @testable import PusherClient
 
 /// Observed behaviour of Laravel Reverb, and what the client must make of it.
-@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)))
+@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
         var options = PusherTestServer.Options()
