@@ -11,20 +11,26 @@ enum ClientUnderTest {
         _ workload: Workload,
         callbackQueue: PusherClientOptions.CallbackQueue = .eventLoop,
         authMethod: AuthMethod? = nil,
-        limits: PusherClientOptions.Limits = .init()
+        limits: PusherClientOptions.Limits = .init(),
+        transports: PusherTransports = .webSocket
     ) -> Pusher {
         var logger = Logger(label: "benchmark")
         logger.logLevel = .error
-        let options = PusherClientOptions(
-            authMethod: authMethod ?? fixedAuthorization,
-            host: .host(target.host),
+        let endpoint = PusherEndpoint(
+            host: target.host,
             port: target.port,
             path: workload.path,
             useTLS: target.useTLS,
+            http: .init(host: target.host, port: target.port, path: workload.path)
+        )
+        let options = PusherClientOptions(
+            endpoint: endpoint,
+            authMethod: authMethod ?? fixedAuthorization,
             // The channels that ask for more events are never answered.
             timeouts: .init(subscription: .seconds(3_600)),
             retryPolicy: .delays([.zero]),
             tls: TLSOptions(certificateVerification: .insecurelyTrustAnyCertificate),
+            transports: transports,
             limits: limits,
             callbackQueue: callbackQueue,
             logger: logger
