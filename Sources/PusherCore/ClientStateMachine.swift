@@ -94,8 +94,13 @@ package struct ClientStateMachine: Hashable, Sendable {
 
     // MARK: The socket
 
-    package mutating func opened(_ id: AttemptID, now: Instant, into effects: inout [Effect]) {
-        perform(connection.opened(id, configuration, now: now), now: now, into: &effects)
+    package mutating func opened(
+        _ id: AttemptID,
+        over transport: TransportReport = TransportReport(.webSocket),
+        now: Instant,
+        into effects: inout [Effect]
+    ) {
+        perform(connection.opened(id, over: transport, configuration, now: now), now: now, into: &effects)
     }
 
     /// Any frame came that is not a message: ping, pong, part of a longer message.

@@ -2,6 +2,8 @@
 package struct CoreConfiguration: Hashable, Sendable {
     /// The endpoint; an error if the options cannot be used.
     package var endpoint: Result<TransportRequest, PusherClientError>
+    /// Whether no other transport than a WebSocket is allowed. Error texts go by it.
+    package var hasWebSocketOnly = true
     package var autoReconnect = true
     package var timeouts = PusherTimeouts()
     /// The longest activity timeout, which is also the default if the server names none.

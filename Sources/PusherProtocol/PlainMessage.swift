@@ -108,8 +108,9 @@ package struct PlainMessage {
 }
 
 extension Span<UInt8> {
+    /// The offset of the first byte, from the start on, that is no white space of JSON; the count if there is none.
     @inline(__always)
-    fileprivate func skippingWhitespace(from start: Int) -> Int {
+    package func skippingWhitespace(from start: Int) -> Int {
         var index = start
         while index < count {
             switch self[index] {
@@ -156,6 +157,24 @@ package struct UnescapedText: ~Copyable {
             guard unescaped.written >= 0 else { return nil }
             return (Content(count: unescaped.written, isASCII: unescaped.is_ascii), start &+ unescaped.end)
         }
+    }
+
+    /// Reads the JSON string whose opening quotation mark is at the index, and moves the index behind it.
+    ///
+    /// - Parameters:
+    ///   - bytes: Valid UTF-8.
+    ///   - body: Called with the bytes that the string stands for, which are valid UTF-8.
+    /// - Returns: What `body` has returned; `nil` if there is no string, or if it is malformed or does not end.
+    package mutating func readString<Result>(
+        _ bytes: Span<UInt8>,
+        at index: inout Int,
+        _ body: (Span<UInt8>) -> Result
+    ) -> Result? {
+        guard index < bytes.count, bytes[index] == UInt8(ascii: "\""),
+            let (content, end) = unescape(bytes, from: index &+ 1)
+        else { return nil }
+        index = end &+ 1
+        return body(UnsafeBufferPointer(rebasing: memory[..<content.count]).span)
     }
 
     private static let slack = max(Int(PUSHER_UNESCAPE_SLACK), JSONStringUnescaping.slack)

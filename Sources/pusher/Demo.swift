@@ -6,16 +6,22 @@ import PusherTestServer
 struct Demo: Sendable {
     let server: PusherTestServer
     let eventCount: Int
+    /// The network that blocks WebSockets; nil if nothing does.
+    var relay: PusherTestRelay?
     let timeline = Timeline()
 
     func run() async throws {
         try timeline.note(.server, "listens on \(server.host):\(server.port), and authorizes at /pusher/auth")
+        if relay != nil { try timeline.note(.network, "swallows each request for a WebSocket") }
         let (ada, bob) = (makeClient(of: "ada"), makeClient(of: "bob"))
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (pusher, who) in [(ada, Timeline.Who.ada), (bob, .bob)] {
                 let statuses = pusher.statuses
                 group.addTask {
-                    for await status in statuses { try timeline.note(who, describe(status)) }
+                    for await status in statuses {
+                        try timeline.note(who, describe(status))
+                        if case .connected = status { try noteTransport(of: pusher, who) }
+                    }
                 }
             }
             try timeline.title("A public channel, and a connection that is cut")
@@ -36,12 +42,23 @@ struct Demo: Sendable {
 
     private func makeClient(of user: String) -> Pusher {
         let backend = AuthEndpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": user])
-        let options = PusherClientOptions(endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: false))
+        let options = PusherClientOptions(
+            endpoint: PusherEndpoint(host: relay?.host ?? server.host, port: relay?.port ?? server.port, useTLS: false)
+        )
+        options.transports = relay == nil ? .webSocket : .webSocketWithHTTPFallback
         options.authMethod = .endpoint(backend)
         options.retryPolicy = .exponential(base: .seconds(1), cap: .seconds(5))
         // The timeline tells it.
         options.logger = Logger(label: "demo") { _ in SwiftLogNoOpLogHandler() }
         return Pusher(key: server.options.application.key, options: options)
+    }
+
+    private func noteTransport(of pusher: Pusher, _ who: Timeline.Who) throws {
+        guard relay != nil else { return }
+        let statistics = pusher.statistics.connections
+        guard let transport = statistics.transport else { return }
+        let reasons = statistics.unusedTransports.map { "; not by \($0): \($1.message)" }.sorted()
+        try timeline.note(who, "is connected by \(transport)\(reasons.joined())")
     }
 
     private func describe(_ status: ConnectionStatus) -> String {

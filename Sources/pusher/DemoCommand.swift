@@ -11,6 +11,9 @@ struct DemoCommand: AsyncParsableCommand {
             meet on a presence channel, and one sends the other a client event on a private one; the key of an encrypted \
             channel is changed, and its events still arrive; a member leaves.
 
+            With --block-websockets, the clients are behind a network that swallows each request for a WebSocket: they connect \
+            over HTTP, and everything else is the same.
+
             Each line has the time since the start, who it is about, and what happened. The exit code is 0 when \
             everything arrived.
             """
@@ -19,6 +22,9 @@ struct DemoCommand: AsyncParsableCommand {
     @Option(help: "How many events to publish before and after the loss (1 to 100).")
     var events = 3
 
+    @Flag(help: "Put the clients behind a network that blocks WebSockets.")
+    var blockWebsockets = false
+
     func validate() throws {
         guard (1...100).contains(events) else { throw ValidationError("--events takes a number from 1 to 100.") }
     }
@@ -26,7 +32,7 @@ struct DemoCommand: AsyncParsableCommand {
     func run() async throws {
         try await PusherTestServer.withServer { server in
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await Demo(server: server, eventCount: events).run() }
+                group.addTask { try await show(server) }
                 group.addTask {
                     try await Task.sleep(for: .seconds(60))
                     throw ExitMessage("The demo did not come to its end within a minute.")
@@ -34,6 +40,14 @@ struct DemoCommand: AsyncParsableCommand {
                 try await group.next()
                 group.cancelAll()
             }
+        }
+    }
+
+    private func show(_ server: PusherTestServer) async throws {
+        guard blockWebsockets else { return try await Demo(server: server, eventCount: events).run() }
+        try await PusherTestRelay.withRelay(options: .init(serverPort: server.port)) { relay in
+            relay.blockUpgrades(with: .swallowed)
+            try await Demo(server: server, eventCount: events, relay: relay).run()
         }
     }
 }

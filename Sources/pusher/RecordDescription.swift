@@ -59,7 +59,8 @@ extension RecordDescription {
             self = connection("connects", request.clientName)
             payload = request.head
         case .connectionAccepted: self = connection("connected")
-        case .connectionFailed: self = connection("failed", "", "as the server was told")
+        case .connectionFailed, .transportRequestFailed: self = connection("failed", "", "as the server was told")
+        case .sessionLost: self = connection("lost", "the session")
         case .connectionRefused(let code, let message): self = connection("was refused", "\(code)", message)
         case .connectionEnded: self = connection("ended")
         case .messageReceived(let text): self.init(message: text, who: who, verb: "sent")

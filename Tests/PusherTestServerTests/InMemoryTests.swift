@@ -152,6 +152,30 @@ struct InMemoryTests {
         #expect(setup.server.server.connections.isEmpty)
     }
 
+    @Test("a network blocks upgrades in each way, and lets other requests through")
+    func blockedUpgrades() {
+        let setup = Setup()
+        for (fault, events) in [
+            (PusherTestRelay.UpgradeFault.swallowed, []), (.answered(status: 400), [.refused(status: 400)]),
+            (.answered(status: 426), [.refused(status: 426)]), (.reset, [.dropped]),
+        ] as [(PusherTestRelay.UpgradeFault, [InMemoryLink.Event])] {
+            setup.server.blockUpgrades(with: fault)
+            let link = setup.open()
+            #expect(setup.events(after: .hours(1)) == events)
+            link.abort()
+        }
+        let statuses = NIOLoopBoundBox<[Int]>([], eventLoop: setup.loop)
+        let exchange = setup.server.request(InMemoryRequest(target: "/app/app-key/1/a/xhr"), on: setup.loop) { event in
+            if case .head(let status, _) = event { statuses.value.append(status) }
+        }
+        _ = setup.events()
+        exchange.abort()
+        #expect(statuses.value == [200])
+        setup.server.blockUpgrades(with: nil)
+        _ = setup.open()
+        #expect(setup.events().first == .opened(subprotocol: nil))
+    }
+
     @Test("upgrades fail")
     func upgradeFaults() {
         let setup = Setup()

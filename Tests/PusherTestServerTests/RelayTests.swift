@@ -237,6 +237,64 @@ struct RelayTests {
         }
     }
 
+    private static let upgrade =
+        "GET /app/app-key HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUPGRADE: WebSocket\r\n"
+        + "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n\r\n"
+
+    @Test("upgrades to WebSocket are swallowed, answered or reset, however they are cut; other requests get through")
+    func blockedUpgrades() async throws {
+        try await PusherTestServer.withServer { server in
+            try await PusherTestRelay.withRelay(to: server) { relay in
+                let client = { try await ByteConnection.connect(port: relay.port) }
+                for (status, line) in [(400, "HTTP/1.1 400 Bad Request"), (426, "HTTP/1.1 426 Upgrade Required")] {
+                    relay.blockUpgrades(with: .answered(status: status))
+                    let blocked = try await client()
+                    blocked.write(Self.upgrade)
+                    #expect(await blocked.readHead().first == line)
+                    #expect(await blocked.readText().isEmpty)
+                }
+                relay.blockUpgrades(with: .reset)
+                let reset = try await client()
+                for byte in Self.upgrade.utf8 { reset.write([byte]) }
+                #expect(await reset.readText().isEmpty && reset.isReset)
+                relay.blockUpgrades(with: .swallowed)
+                let swallowed = try await client()
+                swallowed.write(Self.upgrade)
+                try await relay.nextConnection(timeout: .patience) { $0.upgradeFault == .swallowed && $0.isOpen }
+                swallowed.write("more")
+                try await relay.nextConnection(timeout: .patience) { $0.swallowed == 4 }
+                let other = try await client()
+                for byte in "GET /nothing HTTP/1.1\r\nHost: websocket\r\nConnection: close\r\n\r\n".utf8 {
+                    other.write([byte])
+                }
+                #expect(await other.readHead().first == "HTTP/1.1 404 Not Found")
+                let poll = try await client()
+                poll.write(
+                    "POST /app/app-key/1/a/xhr HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                )
+                #expect(await poll.readText().hasSuffix("\r\n\r\n2\r\no\n\r\n0\r\n\r\n"))
+                let noHTTP = try await client()
+                noHTTP.write([22, 3, 1])
+                #expect(await noHTTP.readHead().first == "HTTP/1.1 400 Bad Request")
+                #expect(
+                    server.records.allSatisfy { record in
+                        if case .connectionRequested(let request) = record.event {
+                            request.method == "POST"
+                        } else {
+                            true
+                        }
+                    }
+                )
+                relay.blockUpgrades(with: nil)
+                let allowed = try await client()
+                allowed.write(Self.upgrade)
+                #expect(await allowed.readHead().first == "HTTP/1.1 101 Switching Protocols")
+                allowed.close()
+                swallowed.close()
+            }
+        }
+    }
+
     /// A relay, and both ends of one connection through it.
     private func withRelay(
         _ body: (PusherTestRelay, _ client: ByteConnection, _ server: ByteConnection) async throws -> Void

@@ -21,6 +21,16 @@ struct EventFrames {
         self.init(frames, minimumSize: 512 * 1_024)
     }
 
+    /// The same as frames of an HTTP transport, which are lines.
+    init(linesOf workload: Workload) {
+        let json = Payload.json(size: workload.size)
+        let lines = (0..<max(workload.channels, 1)).map { index in
+            let message = Payload.envelope(event: Workload.eventName, channel: workload.channelName(index), data: json)
+            return Array("a[\"\(Payload.escaped(message))\"]\n".utf8)
+        }
+        self.init(lines, minimumSize: 512 * 1_024)
+    }
+
     /// Joins of members, and then their leaves.
     init(stormOf members: Int, on channel: String) {
         let events = [PresenceText.memberAdded, PresenceText.memberRemoved]

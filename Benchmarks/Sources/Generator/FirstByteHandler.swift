@@ -3,17 +3,23 @@ import NIOHTTP1
 import NIOWebSocket
 import Workload
 
-/// Tells WebSocket upgrades, authorization requests and requests for event streams apart by their first bytes: the second are answered without any of
-/// NIO's HTTP, to be as fast as they can be.
+/// Tells WebSocket upgrades, requests of HTTP transports, authorization requests and requests for event streams apart by their
+/// first bytes. All but the first are answered without any of NIO's HTTP, to be as fast as they can be.
 final class FirstByteHandler: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer
+
+    private let sessions: TransportSessions
+
+    init(_ sessions: TransportSessions) { self.sessions = sessions }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
         let pipeline = context.pipeline.syncOperations
         do {
-            if bytes.readableBytesView.first == UInt8(ascii: "P") {
+            if bytes.readableBytesView.starts(with: "POST /kind/".utf8) {
+                try pipeline.addHandler(TransportHandler(sessions))
+            } else if bytes.readableBytesView.first == UInt8(ascii: "P") {
                 try pipeline.addHandler(AuthorizationHandler())
             } else if bytes.readableBytesView.starts(with: "GET \(StreamLoad.prefix)".utf8) {
                 try pipeline.addHandler(StreamHandler())
@@ -76,19 +82,19 @@ final class AuthorizationHandler: ChannelInboundHandler {
     /// False where there is no whole request.
     private func takeRequest() -> Bool {
         let size = received.withUnsafeReadableBytes { Self.requestSize($0) }
-        guard let size, received.readableBytes >= size else { return false }
-        received.moveReaderIndex(forwardBy: size)
+        guard let size, received.readableBytes >= size.head + size.body else { return false }
+        received.moveReaderIndex(forwardBy: size.head + size.body)
         return true
     }
 
-    /// With the body; nil where the head is not complete.
-    private static func requestSize(_ bytes: UnsafeRawBufferPointer) -> Int? {
+    /// Nil where the head is not complete.
+    static func requestSize(_ bytes: UnsafeRawBufferPointer) -> (head: Int, body: Int)? {
         var length = 0
         var lineStart = 0
         for offset in bytes.indices where bytes[offset] == UInt8(ascii: "\n") {
             let line = bytes[lineStart...offset]
             lineStart = offset + 1
-            if line.count == 2 { return lineStart + length }
+            if line.count == 2 { return (lineStart, length) }
             guard line.count > 15, line[line.startIndex] | 0x20 == UInt8(ascii: "c"),
                 line.prefix(15).elementsEqual("content-length:".utf8, by: { $0 | 0x20 == $1 | 0x20 })
             else { continue }

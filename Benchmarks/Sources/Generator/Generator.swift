@@ -29,14 +29,16 @@ enum Generator {
     }
 
     private static func listen(on group: MultiThreadedEventLoopGroup, tls: NIOSSLContext?) throws -> any Channel {
-        try ServerBootstrap(group: group)
+        let eventLoop = group.next()
+        let sessions = NIOLoopBoundBox.makeBoxSendingValue(TransportSessions(), eventLoop: eventLoop)
+        return try ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 4_096)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.writeBufferWaterMark, value: .init(low: 512 * 1_024, high: 1_024 * 1_024))
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-                    try channel.pipeline.syncOperations.addHandler(FirstByteHandler())
+                    try channel.pipeline.syncOperations.addHandler(FirstByteHandler(sessions.value))
                 }
             }
             .bind(host: "127.0.0.1", port: 0)

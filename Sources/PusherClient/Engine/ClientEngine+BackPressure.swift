@@ -62,7 +62,10 @@ extension ClientEngine {
     static let moment = Duration.milliseconds(90)
 
     /// Pings of the server are answered, and the server's answers are read, before anybody loses patience.
-    private var longestPause: Duration { min(read { $0.machine.configuration.timeouts.pong } / 2, .seconds(5)) }
+    private func longestPause(of attempt: AttemptID) -> Duration {
+        let longest = loopState.value.connections[attempt]?.longestPause ?? .zero
+        return min(read { $0.machine.configuration.timeouts.pong } / 2, longest)
+    }
 
     /// Stops reading until the listener has caught up.
     func awaitListener(_ listener: any AwaitedListener) {
@@ -86,7 +89,7 @@ extension ClientEngine {
         let stalled = loopState.value.awaited.takeStalled(now: now)
         for listener in stalled { listener.stopWaiting(isStalled: true, for: self) }
         guard let pause = loopState.value.awaited.pause else { return }
-        let end = pause.start + longestPause
+        let end = pause.start + longestPause(of: pause.attempt)
         if now >= end {
             for listener in loopState.value.awaited.takeAll() { listener.stopWaiting(isStalled: false, for: self) }
         }

@@ -34,7 +34,10 @@ extension ClientEngine {
         case .statusChanged(let changed):
             let status = status(changed)
             log(status)
-            if case .connected = changed { logKeepAlive() }
+            if case .connected = changed {
+                logKeepAlive()
+                logTransport()
+            }
             broadcast(status, to: statuses)
         case .report(let error): report(error)
 

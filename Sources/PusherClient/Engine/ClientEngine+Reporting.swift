@@ -42,6 +42,25 @@ extension ClientEngine {
         }
     }
 
+    /// Says which transport carries the connection, and why a better one does not, when that changes.
+    func logTransport() {
+        guard options.transports != .webSocket else { return }
+        let statistics = read { $0.machine.connection.statistics }
+        guard let transport = statistics.transport else { return }
+        let report = TransportReport(transport, unused: statistics.unusedTransports)
+        guard report != loopState.value.transport else { return }
+        loopState.value.transport = report
+        debug("connected by \(transport)")
+        guard !report.unused.isEmpty else { return }
+        let reasons = options.transports.elements.compactMap { transport in
+            report.unused[transport].map { "\(transport): \($0.code): \($0.message)" }
+        }
+        logger.notice(
+            "A transport is not used",
+            metadata: ["pusher.transport": "\(transport)", "pusher.unused": "\(reasons.joined(separator: "; "))"]
+        )
+    }
+
     private func connectionStateText(_ status: ConnectionStatus) -> String {
         switch status {
         case .waiting: "There is no connection; trying again"

@@ -47,6 +47,7 @@ package final class ClientEngine: Sendable {
         var warnings = WarningLimiter()
         /// What the log has said last of it.
         var keepAliveInterval: Duration?
+        var transport: TransportReport?
         var counts = DeliveryCounts()
         #if Metrics
             /// Taken out while it tells: the factory's code may call the client, which comes back to it.

@@ -48,7 +48,10 @@ final class Reception {
         case .activity:
             engine.step { [id] state, now in state.machine.activity(on: id, now: now, into: &state.pending) }
         case .opened:
-            engine.step { [id] state, now in state.machine.opened(id, now: now, into: &state.pending) }
+            let transport = engine.loopState.value.connections[id]?.report ?? TransportReport(.webSocket)
+            engine.step { [id] state, now in
+                state.machine.opened(id, over: transport, now: now, into: &state.pending)
+            }
         case .binary(let buffer):
             malformed(
                 "the server sent a binary message of \(buffer.readableBytes) bytes; the protocol has none",

@@ -2,6 +2,7 @@ extension CoreConfiguration {
     init(_ endpoint: Endpoint, options: PusherClientOptions) {
         self.init(endpoint: endpoint.request)
         autoReconnect = options.autoReconnect
+        hasWebSocketOnly = !options.transports.hasHTTP
         timeouts = options.timeouts.clamped
         authorizationsAtOnce = options.limits.authorizationsAtOnce
         authorizationTries = options.limits.authorizationTries

@@ -32,18 +32,20 @@ struct Endpoint: Sendable {
         proxies: ProxyRules = .direct
     ) {
         let server = server ?? options.endpoint
-        // A slash at the end would make two before "app".
-        let prefix = server.path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
-        let query = "client=\(Self.clientName)&version=\(Self.version)&protocol=\(Self.protocolVersion)"
-        let target = "\(prefix)/app/\(key)?\(query)\(Self.query(options.queryItems))"
+        let prefix = Self.prefix(server.path)
+        let client = "client=\(Self.clientName)&version=\(Self.version)&protocol=\(Self.protocolVersion)"
+        let query = client + Self.query(options.queryItems)
+        let target = "\(prefix)/app/\(key)?\(query)"
         let host = HostName.withoutBrackets(server.host)
         self.key = key
         self.server = server
         self.target = target
         request = Result { () throws(PusherClientError) in
             try Self.check(key: key)
-            try Self.check(server, prefix: prefix)
+            try Self.check(host: server.host, port: server.port, path: server.path)
             try options.checkForConnecting()
+            let http = server.httpAddress
+            if options.transports.hasHTTP { try Self.check(host: http.host, port: http.port, path: http.path) }
             let pinnedHost = PinnedHost(server, options.tls)
             try pinnedHost?.check(authMethod ?? options.authMethod, userAuthMethod ?? options.userAuthMethod)
             let request = TransportRequest(
@@ -52,7 +54,13 @@ struct Endpoint: Sendable {
                 useTLS: server.useTLS,
                 path: target,
                 subprotocol: options.subprotocol,
-                headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) }
+                headers: options.headers.sorted { $0.key < $1.key }.map { .init(name: $0.key, value: $0.value) },
+                http: HTTPPlace(
+                    host: HostName.withoutBrackets(http.host),
+                    port: http.port,
+                    path: "\(Self.prefix(http.path))/app/\(key)",
+                    query: query
+                )
             )
             do throws(WebSocketError) {
                 try WebSocketConnector(WebSocketOptions(tls: options.tls), proxies: proxies).check(
@@ -68,6 +76,11 @@ struct Endpoint: Sendable {
     var url: String {
         let host = HostName.withBrackets(HostName.withoutBrackets(server.host))
         return "\(server.useTLS ? "wss" : "ws")://\(host):\(server.port)\(target)"
+    }
+
+    /// A slash at the end would make two before "app".
+    private static func prefix(_ path: String?) -> String {
+        path.map { $0.hasSuffix("/") ? String($0.dropLast()) : $0 } ?? ""
     }
 
     /// With a `&` before each.
@@ -88,10 +101,10 @@ struct Endpoint: Sendable {
         }
     }
 
-    private static func check(_ server: PusherEndpoint, prefix: String) throws(PusherClientError) {
-        guard HostName.isValid(HostName.withoutBrackets(server.host)) else {
+    private static func check(host: String, port: Int, path: String?) throws(PusherClientError) {
+        guard HostName.isValid(HostName.withoutBrackets(host)) else {
             // Before an @ there may be a password.
-            let shown = server.host.contains("@") ? "" : " \(server.host.quoted)"
+            let shown = host.contains("@") ? "" : " \(host.quoted)"
             throw PusherClientError(
                 .invalidHost,
                 """
@@ -100,14 +113,15 @@ struct Endpoint: Sendable {
                 """
             )
         }
-        guard (1...65_535).contains(server.port) else {
-            throw PusherClientError(.invalidPort, "the port \(server.port) is not within 1 and 65535")
+        guard (1...65_535).contains(port) else {
+            throw PusherClientError(.invalidPort, "the port \(port) is not within 1 and 65535")
         }
+        let prefix = prefix(path)
         guard prefix.isEmpty || prefix.utf8.first == UInt8(ascii: "/"), prefix.utf8.allSatisfy(isPathByte) else {
             throw PusherClientError(
                 .invalidPath,
                 """
-                the path \((server.path ?? "").quoted) is not usable: it must start with a slash and have nothing in it \
+                the path \((path ?? "").quoted) is not usable: it must start with a slash and have nothing in it \
                 that a URL's path cannot hold unescaped
                 """
             )

@@ -7,6 +7,7 @@ extension PusherClientOptions {
     func checkForConnecting() throws(PusherClientError) {
         try checkNumbers()
         try checkQueryItems()
+        try checkTransports()
         do throws(NetworkError) {
             try tls.validate()
         } catch {
@@ -19,6 +20,18 @@ extension PusherClientOptions {
         guard let item = queryItems.first(where: { $0.name.isEmpty || own.contains($0.name) }) else { return }
         let problem = item.name.isEmpty ? "has no name" : "is set by the client itself"
         throw PusherClientError(.invalidOption, "the query item \(item.name.quoted) \(problem)")
+    }
+
+    private func checkTransports() throws(PusherClientError) {
+        guard let first = transports.elements.first else {
+            throw PusherClientError(.invalidOption, "transports is empty; name at least one, such as .webSocket")
+        }
+        guard tls.pins.isEmpty || transports.elements.contains(.webSocket) else {
+            throw PusherClientError(
+                .invalidOption,
+                "tls.pins cannot be checked by \(first); add .webSocket to transports, or leave the pins out"
+            )
+        }
     }
 
     private func checkNumbers() throws(PusherClientError) {

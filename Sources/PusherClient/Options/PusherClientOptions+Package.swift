@@ -20,6 +20,7 @@ extension PusherClientOptions {
         payloadTransformer: (any PayloadTransformer)? = nil,
         tls: TLSOptions = TLSOptions(),
         proxy: HTTPProxy = .environment,
+        transports: PusherTransports = .webSocket,
         headers: [String: String] = [:],
         queryItems: [URLQueryItem] = [],
         subprotocol: String? = nil,
@@ -39,6 +40,7 @@ extension PusherClientOptions {
         self.payloadTransformer = payloadTransformer
         self.tls = tls
         self.proxy = proxy
+        self.transports = transports
         self.headers = headers
         self.queryItems = queryItems
         self.subprotocol = subprotocol

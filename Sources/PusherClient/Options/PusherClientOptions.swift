@@ -35,6 +35,7 @@ public final class PusherClientOptions: Sendable {
         var payloadTransformer: (any PayloadTransformer)?
         var tls = TLSOptions()
         var proxy = HTTPProxy.environment
+        var transports = PusherTransports.webSocket
         var headers: [String: String] = [:]
         var queryItems: [URLQueryItem] = []
         var subprotocol: String?
@@ -183,14 +184,20 @@ public final class PusherClientOptions: Sendable {
         set { self[\.proxy] = newValue }
     }
 
-    /// Additional headers of the WebSocket upgrade. Default: none.
+    /// The ways in which the client may connect, the preferred one first. Default: WebSocket only.
+    public var transports: PusherTransports {
+        get { self[\.transports] }
+        set { self[\.transports] = newValue }
+    }
+
+    /// Additional headers of the WebSocket upgrade, and of the requests of HTTP transports. Default: none.
     public var headers: [String: String] {
         get { self[\.headers] }
         set { self[\.headers] = newValue }
     }
 
-    /// Additional items of the WebSocket URL's query, behind those of the client. They are part of
-    /// ``PusherConnection/url``. Default: none.
+    /// Additional items of the query, behind those of the client, in the URL of the WebSocket and in those of HTTP requests
+    /// that receive. They are part of ``PusherConnection/url``. Default: none.
     public var queryItems: [URLQueryItem] {
         get { self[\.queryItems] }
         set { self[\.queryItems] = newValue }

@@ -13,6 +13,9 @@ public struct PusherEndpoint: Hashable, Sendable {
     public var path: String?
     /// Whether the connection is encrypted: `wss` rather than `ws`.
     public var useTLS: Bool
+    /// Where the HTTP transports are; nil for what ``httpAddress`` says then. Only ``PusherClientOptions/transports`` with HTTP
+    /// need it.
+    public var http: HTTPAddress?
 
     /// Makes an endpoint.
     ///
@@ -21,11 +24,19 @@ public struct PusherEndpoint: Hashable, Sendable {
     ///   - port: The port. Default: 443 with TLS, 80 without.
     ///   - path: What stands before `/app/` in the path of the URL. Default: nothing.
     ///   - useTLS: Whether the connection is encrypted. Default: true.
-    public init(host: String, port: Int? = nil, path: String? = nil, useTLS: Bool = true) {
+    ///   - http: Where the HTTP transports are. Default: what ``httpAddress`` says.
+    public init(
+        host: String,
+        port: Int? = nil,
+        path: String? = nil,
+        useTLS: Bool = true,
+        http: HTTPAddress? = nil
+    ) {
         self.host = host
         self.port = port ?? (useTLS ? 443 : 80)
         self.path = path
         self.useTLS = useTLS
+        self.http = http
     }
 
     /// A cluster of the hosted service, over TLS: `.pusher(cluster: "eu")` is `wss://ws-eu.pusher.com:443`.

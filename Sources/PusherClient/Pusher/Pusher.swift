@@ -47,14 +47,18 @@ public final class Pusher: Sendable {
         eventLoopGroup: any EventLoopGroup
     ) {
         let proxies = ProxyRules(options.proxy)
-        let transport = WebSocketTransport(options, proxies: proxies)
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
             tls: options.tls,
             proxies: proxies,
             eventLoopGroup: eventLoopGroup,
-            // One more, for the user's.
-            maximumConnections: min(max(options.limits.authorizationsAtOnce, 1), .max - 1) + 1
+            // One more, for the user's; and for an HTTP transport's: two that receive, where one takes over, and one that sends.
+            maximumConnections: min(max(options.limits.authorizationsAtOnce, 1), .max - 4) + 4
+        )
+        let transport = TransportChooser.transport(
+            for: options,
+            webSocket: WebSocketTransport(options, proxies: proxies),
+            streamer: requester
         )
         self.init(
             key: key,

@@ -47,6 +47,12 @@ public final class PusherConnection: Sendable {
     /// The id that the server gave the connection; nil while there is none.
     public var socketId: String? { engine.read { $0.machine.socketID } }
 
+    /// What carries the connection; nil while there is none. Of other transports that ``PusherClientOptions/transports`` has,
+    /// ``PusherStatistics/Connections/unusedTransports`` says why they do not.
+    public var transport: PusherTransport? {
+        engine.read { $0.machine.connection.isConnected ? $0.machine.connection.statistics.transport : nil }
+    }
+
     /// Attempts to reconnect since the client was last connected. ``connect()`` begins anew where nothing was under
     /// way.
     ///

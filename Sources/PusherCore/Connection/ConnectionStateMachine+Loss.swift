@@ -58,6 +58,7 @@ extension ConnectionStateMachine {
             let error = PusherClientError.connectionTimedOut(
                 to: try? target(configuration).get(),
                 after: configuration.timeouts.connectionAttempt,
+                configuration.hasWebSocketOnly ? "the WebSocket" : "a connection",
                 isOpen: attempt.isOpen
             )
             return drop(attempt.id, error, configuration, now: now)

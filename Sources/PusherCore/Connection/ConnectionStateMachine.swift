@@ -16,7 +16,9 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package struct Attempt: Hashable, Sendable {
         package var id: AttemptID
-        package var isOpen = false
+        /// What it is open over; `nil` if it is not open.
+        package var transport: TransportReport?
+        package var isOpen: Bool { transport != nil }
         /// The handshake, if its message came before the news that the socket is open.
         package var handshake: Handshake?
     }
@@ -233,9 +235,14 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     // MARK: The socket
 
-    package mutating func opened(_ id: AttemptID, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
+    package mutating func opened(
+        _ id: AttemptID,
+        over transport: TransportReport,
+        _ configuration: CoreConfiguration,
+        now: Instant
+    ) -> [Action] {
         guard case .connecting(var attempt) = state, attempt.id == id else { return [] }
-        attempt.isOpen = true
+        attempt.transport = transport
         return establish(attempt, configuration, now: now)
     }
 
@@ -257,8 +264,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         now: Instant
     ) -> [Action] {
         state = .connecting(attempt)
-        guard attempt.isOpen, let handshake = attempt.handshake else { return [] }
-        countEstablished(now: now)
+        guard let transport = attempt.transport, let handshake = attempt.handshake else { return [] }
+        countEstablished(over: transport, now: now)
         var actions: [Action] = [.cancelTimer(.attempt)]
         actions += endOutage()
         reconnectAttempts = 0
@@ -373,6 +380,7 @@ extension TransportRequest {
         var request = self
         request.useTLS = true
         if request.port == 80 { request.port = 443 }
+        if request.http.port == 80 { request.http.port = 443 }
         return request
     }
 }

@@ -8,6 +8,8 @@ package struct TransportRequest: Hashable, Sendable {
     /// Offered, never required of the answer.
     package var subprotocol: String?
     package var headers: [Header]
+    /// Where the same is to be had over HTTP.
+    package var http: HTTPPlace
 
     package struct Header: Hashable, Sendable {
         package var name: String
@@ -19,13 +21,15 @@ package struct TransportRequest: Hashable, Sendable {
         }
     }
 
+    /// - Parameter http: Where the HTTP transports are; `nil` for where the WebSocket is.
     package init(
         host: String,
         port: Int,
         useTLS: Bool,
         path: String,
         subprotocol: String? = nil,
-        headers: [Header] = []
+        headers: [Header] = [],
+        http: HTTPPlace? = nil
     ) {
         self.host = host
         self.port = port
@@ -33,5 +37,6 @@ package struct TransportRequest: Hashable, Sendable {
         self.path = path
         self.subprotocol = subprotocol
         self.headers = headers
+        self.http = http ?? HTTPPlace(host: host, port: port, target: path)
     }
 }

@@ -10,9 +10,15 @@ extension PusherClientError {
 
     // MARK: The connection
 
-    static func connectionTimedOut(to server: TransportRequest?, after wait: Duration, isOpen: Bool) -> Self {
+    /// - Parameter link: What was opened, or was to be.
+    static func connectionTimedOut(
+        to server: TransportRequest?,
+        after wait: Duration,
+        _ link: String,
+        isOpen: Bool
+    ) -> Self {
         let place = server.map { " to '\($0.host)', port \($0.port)," } ?? ""
-        let stage = isOpen ? "the WebSocket is open, but the server sent no greeting" : "the WebSocket was not opened"
+        let stage = isOpen ? "\(link) is open, but the server sent no greeting" : "\(link) was not opened"
         return Self(.connectionTimedOut, "no connection\(place) within \(wait): \(stage)")
     }
 
@@ -250,6 +256,68 @@ extension DecryptionStateMachine.Reason: CustomStringConvertible {
             "the key does not fit, and was asked for \(DecryptionStateMachine.maximumRefreshes) times in the last minute"
         case .tooManyHeld: "too many events wait for the channel's key"
         case .noKey(let error): "the channel's key could not be had: \(error.message)"
+        }
+    }
+}
+
+// MARK: The HTTP transports
+
+extension PusherClientError {
+    /// The code that the other end of a WebSocket would see: the connection was lost.
+    private static func sessionLost(_ message: String) -> Self {
+        Self(.connectionClosed, message, serverCode: CloseCode.abnormalClosure.rawValue)
+    }
+
+    static func notOpened(status: Int) -> Self {
+        Self(.upgradeFailed, "no session could be opened over HTTP: the server answered with HTTP \(status)")
+    }
+
+    static func interrupted(status: Int) -> Self {
+        sessionLost("the HTTP response that brings messages has ended (HTTP \(status))")
+    }
+
+    static func sendRefused(status: Int) -> Self {
+        sessionLost("the server does not take messages any more: it answered a request with HTTP \(status)")
+    }
+
+    static func unstableStream(_ lives: Int) -> Self {
+        sessionLost(
+            "\(lives) connections by HTTP streaming were lost early: HTTP polling takes its place for 30 minutes"
+        )
+    }
+
+    /// No transport connects.
+    ///
+    /// - Parameter others: Those after the preferred one.
+    static func noTransport(_ preferred: Self, others: [(PusherTransport, Self)]) -> Self {
+        var error = preferred
+        for (transport, other) in others { error.message += "; \(transport): \(other.message)" }
+        return error
+    }
+
+    static func noConnection(over transport: PusherTransport, within wait: Duration) -> Self {
+        let shown = Duration.milliseconds(Int64(wait / .milliseconds(1)))
+        return Self(.connectionTimedOut, "there was no connection by \(transport) within \(shown)")
+    }
+
+    static let lostSession = sessionLost("the server has lost the HTTP session, and opened another one")
+    static let cutFrame = sessionLost("the HTTP response that brings messages has ended in the middle of a frame")
+    static let messageBeforeOpening = Self(
+        .protocolViolation,
+        "the server sent a message before it opened the HTTP session"
+    )
+
+    static func sendBufferFull(limit: Int) -> Self {
+        Self(.sendBufferFull, "the server takes no messages: more than \(limit) bytes wait for it")
+    }
+
+    init(_ violation: HTTPFrameViolation) {
+        switch violation {
+        case .tooLong(let limit):
+            self.init(.messageTooBig, "a message over HTTP is larger than the limit, \(limit) bytes")
+        case .malformed(let kind):
+            self.init(.protocolViolation, "the server sent a malformed frame over HTTP, of the kind '\(kind)'")
+        case .invalidText: self.init(.invalidText, "the server sent a frame over HTTP that is not UTF-8")
         }
     }
 }

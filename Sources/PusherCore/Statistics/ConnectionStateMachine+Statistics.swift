@@ -8,8 +8,11 @@ extension ConnectionStateMachine {
     }
 
     /// The connection stands. To be called before the outage is forgotten.
-    mutating func countEstablished(now: Instant) {
+    mutating func countEstablished(over transport: TransportReport, now: Instant) {
         statistics.established += 1
+        statistics.establishedOver[transport.transport, default: 0] += 1
+        statistics.transport = transport.transport
+        statistics.unusedTransports = transport.unused
         if let since = lostAt ?? outage?.since { lastOutage = now - since }
         if let lostAt { statistics.recovery.add(now - lostAt) }
         lostAt = nil

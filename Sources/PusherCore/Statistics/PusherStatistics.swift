@@ -33,6 +33,13 @@ extension PusherStatistics {
         public var attempts = 0
         /// Attempts that ended in a connection: the socket was open, and the server had greeted.
         public var established = 0
+        /// The same, by the transport that carries the connection.
+        public var establishedOver: [PusherTransport: Int] = [:]
+        /// What carries the connection, or carried the last one; nil if there was none.
+        public var transport: PusherTransport?
+        /// Why other transports that ``PusherClientOptions/transports`` has do not carry it, if they were tried, or cannot be
+        /// used.
+        public var unusedTransports: [PusherTransport: PusherClientError] = [:]
         /// Attempts that failed, by the reason.
         public var failedAttempts: [LossReason: Int] = [:]
         /// Attempts that ended because the app disconnected, or wanted another one at once.

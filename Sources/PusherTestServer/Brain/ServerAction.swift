@@ -56,6 +56,22 @@ package struct RESTResponse: Hashable, Sendable {
     package func header(_ name: String) -> String? { headers.first(named: name) }
 }
 
+/// A part of the answer to an HTTP request: the whole, or a head, bytes and an end. Nothing but an abandonment follows
+/// the last four.
+package enum ResponsePart: Hashable, Sendable {
+    /// Without a body, which follows in pieces.
+    case head(RESTResponse)
+    case bytes([UInt8])
+    /// What was written by now should go out.
+    case flush
+    case whole(RESTResponse)
+    case end
+    /// TCP ends after what was written.
+    case dropped
+    /// TCP ends at once. What has not gone out yet must not go out any more.
+    case abandoned
+}
+
 /// What the brain wants done, in order.
 package enum ServerAction: Hashable, Sendable {
     /// Answer the upgrade with success.
@@ -68,12 +84,32 @@ package enum ServerAction: Hashable, Sendable {
     case schedule(TimerID, after: Duration)
     case cancel(TimerID)
     case respond(RequestID, RESTResponse)
-    /// End TCP in place of an answer to the request.
+    /// Begin an answer whose body follows in pieces.
+    case beginResponse(RequestID, status: Int, headers: [PusherTestServer.Request.Header])
+    case write(RequestID, [UInt8])
+    case endResponse(RequestID)
+    /// End TCP in place of an answer to the request, or in the middle of it, after what was written.
     case drop(RequestID)
+    /// End TCP in the middle of an answer. What has not gone out yet must not go out any more.
+    case abandon(RequestID)
+    /// Call ``ServerBrain/flush(_:)``.
+    case flushSession(ConnectionID)
     /// Never answer the request.
     case ignore(RequestID)
     /// Post the body to the webhooks' URL.
     case webhook(String)
     /// Note down what happened.
     case record(socketID: String?, PusherTestServer.Record.Event)
+}
+
+extension ServerAction {
+    /// The HTTP request whose answer it is about.
+    var request: RequestID? {
+        switch self {
+        case .respond(let id, _), .beginResponse(let id, _, _), .write(let id, _), .endResponse(let id), .drop(let id),
+            .abandon(let id), .ignore(let id):
+            id
+        case .accept, .refuse, .send, .end, .schedule, .cancel, .flushSession, .webhook, .record: nil
+        }
+    }
 }

@@ -20,31 +20,16 @@ extension ServerBrain {
         of target: AuthorizationTarget,
         with fault: PusherTestServer.AuthorizationFault
     ) -> [ServerAction] {
-        if let count, count <= 0 { return [] }
-        // What comes after a fault without an end would never be reached.
-        authorizationFaults.removeAll { $0.target == target && $0.remaining == nil }
-        authorizationFaults.append((target, fault, count))
+        authorizationFaults.append(fault, for: target, count: count)
         return []
     }
 
     package mutating func acceptAuthorizations() -> [ServerAction] {
-        authorizationFaults = []
+        authorizationFaults.removeAll()
         return []
     }
 
     mutating func nextAuthorizationFault(for call: AuthorizationCall) -> PusherTestServer.AuthorizationFault? {
-        let indices = authorizationFaults.indices.filter { authorizationFaults[$0].target.includes(call) }
-        // One without an end goes behind those that have one, and gives way to a newer one without.
-        let counted = indices.first { authorizationFaults[$0].remaining != nil }
-        guard let index = counted ?? indices.last else { return nil }
-        let (_, fault, remaining) = authorizationFaults[index]
-        if let remaining {
-            if remaining > 1 {
-                authorizationFaults[index].remaining = remaining - 1
-            } else {
-                authorizationFaults.remove(at: index)
-            }
-        }
-        return fault
+        authorizationFaults.next { $0.includes(call) }
     }
 }

@@ -7,15 +7,20 @@ extension ServerBrain {
         _ id: ConnectionID,
         _ request: PusherTestServer.Request
     ) -> [ServerAction] {
+        requestConnection(id, request, nil)
+        return takeActions()
+    }
+
+    /// - Parameter session: Nil for a WebSocket.
+    mutating func requestConnection(_ id: ConnectionID, _ request: PusherTestServer.Request, _ session: HTTPSession?) {
         let fault = nextConnectionFault()
         let socketID = fault?.socketID ?? socketID(of: id)
-        connections[id] = ServerConnection(socketID: socketID, request: request, phase: .stalled)
+        connections[id] = ServerConnection(socketID: socketID, request: request, http: session, phase: .stalled)
         record(.connectionRequested(request), id)
         if let fault { record(.connectionFailed(fault), id) }
         switch fault {
         case .refused(let status):
-            connections[id]?.phase = .ended
-            perform(.refuse(id, status: status, body: "refused with \(status), as asked for"))
+            refuseRequest(of: id, status: status)
         case .stalled:
             break
         case .dropped:
@@ -24,17 +29,30 @@ extension ServerBrain {
             accept(id, request)
             begin(id, request, fault)
         }
-        return takeActions()
     }
 
     /// TCP has ended, from whichever side.
     package mutating func connectionEnded(_ id: ConnectionID) -> [ServerAction] {
-        guard connections[id] != nil else { return [] }
+        endConnection(id)
+        return takeActions()
+    }
+
+    mutating func endConnection(_ id: ConnectionID) {
+        guard connections[id] != nil else { return }
         leave(id)
         for (timer, purpose) in timers where purpose == .delay(id) { cancel(timer) }
         record(.connectionEnded, id)
         connections[id] = nil
-        return takeActions()
+    }
+
+    private mutating func refuseRequest(of id: ConnectionID, status: Int) {
+        connections[id]?.phase = .ended
+        let body = "refused with \(status), as asked for"
+        guard let request = connections[id]?.http?.receiver?.request else {
+            return perform(.refuse(id, status: status, body: body))
+        }
+        perform(.respond(request, RESTResponse(status: status, body: body)))
+        endSession(id, isRemembered: false)
     }
 
     private mutating func accept(_ id: ConnectionID, _ request: PusherTestServer.Request) {
@@ -44,7 +62,11 @@ extension ServerBrain {
         let isEchoed = options.echoesSubprotocol && offered.contains(Self.subprotocol)
         connections[id]?.phase = .open
         connections[id]?.isSilent = isSilent
-        perform(.accept(id, subprotocol: isEchoed ? Self.subprotocol : nil))
+        if connections[id]?.http == nil {
+            perform(.accept(id, subprotocol: isEchoed ? Self.subprotocol : nil))
+        } else {
+            beginReceiving(id)
+        }
         record(.connectionAccepted, id)
     }
 
@@ -55,6 +77,7 @@ extension ServerBrain {
         _ request: PusherTestServer.Request,
         _ fault: PusherTestServer.ConnectionFault?
     ) {
+        if fault != .silent, connections[id]?.isSilent == false { openSession(id) }
         switch fault {
         case .silent:
             connections[id]?.isSilent = true
@@ -70,7 +93,7 @@ extension ServerBrain {
             connections[id]?.isEstablished = fault?.socketID != nil && !isSilent
             say(text, to: id)
         case nil, .refused, .stalled, .dropped:
-            if let (code, message) = refusal(of: request) {
+            if let (code, message) = refusal(of: request, path: connections[id]?.http?.applicationPath) {
                 record(.connectionRefused(code: code, message: message), id)
                 refuse(id, code: code, message: message)
             } else {
@@ -87,8 +110,8 @@ extension ServerBrain {
         say(dialect.connectionEstablished(socketID: socketID(of: id), activityTimeout: activityTimeout), to: id)
     }
 
-    private func refusal(of request: PusherTestServer.Request) -> (code: Int, message: String)? {
-        guard let key = Self.applicationKey(inPath: request.path) else { return (4005, "Path not found") }
+    private func refusal(of request: PusherTestServer.Request, path: String?) -> (code: Int, message: String)? {
+        guard let key = Self.applicationKey(inPath: path ?? request.path) else { return (4005, "Path not found") }
         guard dialect.acceptsAnyKey || key == options.application.key else {
             return (4001, "App key \(key) not in this cluster. Did you forget to specify the cluster?")
         }

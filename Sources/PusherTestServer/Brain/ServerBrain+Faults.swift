@@ -15,8 +15,9 @@ extension ServerBrain {
         let current = delay
         delay = .zero
         for id in connections(target) + (target == .all ? unfinished.sorted() : []) {
-            let hadWaiting = connections[id]?.outbox.isEmpty == false
+            let hadWaiting = connections[id]?.outbox.isEmpty == false || connections[id]?.http?.next != nil
             connections[id]?.outbox = DelayedQueue()
+            connections[id]?.http?.discardQueue()
             // Its end may be among what was held back.
             if connections[id]?.phase == .ended, hadWaiting { enqueue(.end, to: id) } else { end(id) }
         }

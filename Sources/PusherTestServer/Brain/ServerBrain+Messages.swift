@@ -3,8 +3,13 @@ import PusherProtocol
 /// What clients say on their WebSockets.
 extension ServerBrain {
     package mutating func received(_ message: ClientMessage, on id: ConnectionID) -> [ServerAction] {
+        hear(message, on: id)
+        return takeActions()
+    }
+
+    mutating func hear(_ message: ClientMessage, on id: ConnectionID) {
         guard let connection = connections[id], connection.phase == .open || connection.phase == .closing
-        else { return [] }
+        else { return }
         note(message, on: id)
         if case .violation(let code, let reason) = message {
             if connection.phase == .open { close(id, code: code, reason: reason) } else { end(id) }
@@ -14,7 +19,6 @@ extension ServerBrain {
             clientWasActive(id)
             if !connection.isSilent { obey(message, on: id) }
         }
-        return takeActions()
     }
 
     private mutating func note(_ message: ClientMessage, on id: ConnectionID) {

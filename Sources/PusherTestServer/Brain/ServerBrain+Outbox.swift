@@ -34,14 +34,29 @@ extension ServerBrain {
     private mutating func emit(_ outgoing: ServerConnection.Outgoing, to id: ConnectionID) {
         switch outgoing {
         case .frame(let frame):
-            perform(.send(id, frame))
+            if connections[id]?.http != nil { emit(frame, toSession: id) } else { perform(.send(id, frame)) }
             switch frame {
             case .text(let text): record(.messageSent(text), id)
             case .close(let code, let reason): record(.closeSent(code: code, reason: reason), id)
             case .binary, .ping, .pong, .rawBytes: break
             }
+        case .end where connections[id]?.http != nil:
+            if connections[id]?.http?.hasOpened == true { append(.end, toSessionOf: id) } else { dropSession(id) }
         case .end:
             perform(.end(id))
+        }
+    }
+
+    private mutating func emit(_ frame: OutgoingFrame, toSession id: ConnectionID) {
+        switch frame {
+        case .text(let text): append(.text(text), toSessionOf: id)
+        case .ping: append(.heartbeat, toSessionOf: id)
+        case .pong: append(.acknowledgement, toSessionOf: id)
+        // WebSockets have 1005 for a close frame without a code.
+        case .close(let code, let reason): append(.close(code: code ?? 1005, reason: reason), toSessionOf: id)
+        case .rawBytes(let bytes): append(.bytes(bytes), toSessionOf: id)
+        // There is no frame for it.
+        case .binary: break
         }
     }
 }

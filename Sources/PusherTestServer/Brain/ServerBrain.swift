@@ -30,13 +30,24 @@ package struct ServerBrain: Sendable {
     var masterKey: SecretKey?
     var timers: [TimerID: TimerPurpose] = [:]
     private var lastTimer = 0
+    private var lastConnection = 0
+
+    /// The connections over HTTP, by the path of their session.
+    var sessions: [String: ConnectionID] = [:]
+    /// The connections over HTTP whose frames go out in the response to a request.
+    var receivers: [RequestID: ConnectionID] = [:]
+    /// The requests of HTTP transports that a fault holds back.
+    var delayedRequests: [RequestID: TimerID] = [:]
+    var lostSessions = LostSessions()
 
     // Faults that were asked for.
     var connectionFaults: [(fault: PusherTestServer.ConnectionFault, remaining: Int?)] = []
-    var authorizationFaults:
-        [(target: AuthorizationTarget, fault: PusherTestServer.AuthorizationFault, remaining: Int?)] = []
+    var authorizationFaults = FaultList<AuthorizationTarget, PusherTestServer.AuthorizationFault>()
     /// By the name of the channel; nil is for every channel without one of its own.
     var subscriptionFaults: [String?: PusherTestServer.SubscriptionFault] = [:]
+    var transportFaults = FaultList<PusherTestServer.TransportRequests, PusherTestServer.TransportRequestFault>()
+    /// How many bytes a proxy collects before it hands them on; nil for none.
+    var streamBuffer: Int?
     var isSilent = false
     var delay = Duration.zero
     var activityTimeout: Int?
@@ -58,6 +69,12 @@ package struct ServerBrain: Sendable {
     /// The id that clients know a connection by: unique over the server's life, unless a test has chosen it.
     package func socketID(of id: ConnectionID) -> String {
         connections[id]?.socketID ?? "\(socketIDPrefix).\(id.rawValue)"
+    }
+
+    /// An id that was not used before.
+    package mutating func makeConnectionID() -> ConnectionID {
+        lastConnection += 1
+        return ConnectionID(rawValue: lastConnection)
     }
 
     // MARK: Output
@@ -87,6 +104,14 @@ package struct ServerBrain: Sendable {
         case idle(ConnectionID)
         /// The client has not answered a close frame.
         case close(ConnectionID)
+        /// The client gets a heartbeat if it has heard nothing.
+        case heartbeat(ConnectionID)
+        /// The client had its time to move its session to another response.
+        case move(ConnectionID)
+        /// The client has no receiving request.
+        case disconnect(ConnectionID)
+        /// A request of an HTTP transport was held back.
+        case transportRequest(RequestID, TransportCall)
         /// The answer to a request for an authorization is due.
         case authorization(RequestID, PusherTestServer.Request, RESTResponse)
         /// Somebody has not come back.
@@ -115,6 +140,10 @@ package struct ServerBrain: Sendable {
         case .pong(let id): pongTimerFired(on: id)
         case .idle(let id): idleTimerFired(on: id)
         case .close(let id): end(id)
+        case .heartbeat(let id): heartbeatTimerFired(on: id)
+        case .move(let id): moveTimerFired(on: id)
+        case .disconnect(let id): endSession(id, isRemembered: false)
+        case .transportRequest(let id, let call): delayedRequestIsDue(id, call)
         case .authorization(let id, let request, let response): answer(id, request, response)
         case .absence(let absence): absenceTimerFired(absence)
         }

@@ -19,6 +19,8 @@ struct ServerConnection: Sendable {
     /// What the client is told, and signs with.
     let socketID: String
     let request: PusherTestServer.Request
+    /// Nil for a WebSocket.
+    var http: HTTPSession?
     var phase: Phase
     var isEstablished = false
     var isSilent = false
@@ -41,6 +43,13 @@ struct ServerConnection: Sendable {
     var closeTimer: TimerID?
 }
 
+extension ServerConnection {
+    fileprivate var transport: PusherTestServer.Transport {
+        guard let http else { return .webSocket }
+        return http.isStreaming ? .httpStreaming : .httpPolling
+    }
+}
+
 extension ServerBrain {
     /// The open connections that a command is meant for, oldest first.
     func connections(_ target: PusherTestServer.Target) -> [ConnectionID] {
@@ -60,6 +69,7 @@ extension ServerBrain {
                 PusherTestServer.Connection(
                     socketID: socketID(of: id),
                     request: connection.request,
+                    transport: connection.transport,
                     subscribedChannels: connection.channels,
                     userID: connection.user?.id,
                     isEstablished: connection.isEstablished,

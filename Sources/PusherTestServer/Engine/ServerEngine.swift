@@ -19,12 +19,11 @@ final class ServerEngine: Sendable {
         var links: [ConnectionID: any ServerLink] = [:]
         var responders: [RequestID: Responder] = [:]
         var timers: [TimerID: Scheduled<Void>] = [:]
-        var lastConnection = 0
         var lastRequest = 0
     }
 
-    /// Gets the answer, or nil where TCP is to end without one.
-    typealias Responder = @Sendable (RESTResponse?) -> Void
+    /// Carries the answer to the client, on the event loop. ``ResponsePart`` says what comes in which order.
+    typealias Responder = @Sendable (ResponsePart) -> Void
 
     init(
         options: PusherTestServer.Options,
@@ -86,8 +85,7 @@ final class ServerEngine: Sendable {
         assign: (ConnectionID) -> Void
     ) {
         let id = state.withLockedValue { state in
-            state.lastConnection += 1
-            let id = ConnectionID(rawValue: state.lastConnection)
+            let id = state.brain.makeConnectionID()
             state.links[id] = link
             return id
         }
@@ -106,23 +104,54 @@ final class ServerEngine: Sendable {
         })
     }
 
-    /// A request for anything but a WebSocket. `respond` is called at most once, on the event loop.
-    func request(_ request: PusherTestServer.Request, respond: @escaping Responder) {
+    /// A request for anything but a WebSocket. `assign` is told its id before anything is done about it.
+    func request(
+        _ request: PusherTestServer.Request,
+        assign: (RequestID) -> Void = { _ in },
+        respond: @escaping Responder
+    ) {
         // Asks closures of the user's, so this is not done under the lock.
         let authorization = AuthorizationCall(request, options: options)
-        step(state: { state in
+        let transport = TransportCall(request, options: options.httpTransports)
+        let id = state.withLockedValue { state in
             state.lastRequest += 1
             let id = RequestID(rawValue: state.lastRequest)
             state.responders[id] = respond
-            if let authorization { return state.brain.authorizationRequest(id, authorization) }
-            return state.brain.restRequest(id, request, now: state.brain.unixTime)
+            return id
+        }
+        assign(id)
+        step { brain in
+            if let authorization { return brain.authorizationRequest(id, authorization) }
+            if let transport { return brain.transportRequest(id, transport) }
+            return brain.restRequest(id, request, now: brain.unixTime)
+        }
+    }
+
+    /// Whether the request is one of an HTTP transport.
+    func isOfTransport(_ request: PusherTestServer.Request) -> Bool {
+        TransportCall(request, options: options.httpTransports) != nil
+    }
+
+    /// So many bytes of the response's body have reached the client, as far as can be known.
+    func delivered(_ count: Int, of request: RequestID) {
+        step { brain in brain.delivered(count, of: request) }
+    }
+
+    /// The response has reached the client as a whole, or TCP has ended. Nothing more is done about the request.
+    func requestEnded(_ request: RequestID) {
+        step(state: { state in
+            state.responders[request] = nil
+            return state.brain.requestEnded(request)
         })
     }
 
     /// The answer to a request that is refused whatever its body is; nil if that depends on the body.
     func refusal(ofHead request: PusherTestServer.Request) -> RESTResponse? {
         let now = unixTime()
-        return read { brain in brain.refusal(ofHead: request, now: now) }
+        let transport = TransportCall(request, options: options.httpTransports)
+        return read { brain in
+            if let transport { brain.refusal(of: transport) } else { brain.refusal(ofHead: request, now: now) }
+        }
     }
 
     /// Records a request that was answered without the brain.
@@ -136,12 +165,48 @@ final class ServerEngine: Sendable {
     private func drain() {
         guard state.withLockedValue({ $0.beginDraining() }) else { return }
         var written: [ConnectionID: any ServerLink] = [:]
+        var writtenResponses: [RequestID: Responder] = [:]
         while true {
             let actions = state.withLockedValue { $0.takeQueue() }
             if actions.isEmpty { break }
-            for action in actions { run(action, &written) }
+            for action in actions {
+                if let request = action.request {
+                    run(action, of: request, &writtenResponses)
+                } else {
+                    run(action, &written)
+                }
+            }
         }
         for link in written.values { link.flush() }
+        for respond in writtenResponses.values { respond(.flush) }
+    }
+
+    private func run(_ action: ServerAction, of id: RequestID, _ written: inout [RequestID: Responder]) {
+        switch action {
+        case .respond(_, let response):
+            takeResponder(id)?(.whole(response))
+        case .drop:
+            takeResponder(id)?(.dropped)
+        case .abandon:
+            takeResponder(id)?(.abandoned)
+        case .ignore:
+            _ = takeResponder(id)
+        case .beginResponse(_, let status, let headers):
+            write(.head(RESTResponse(status: status, headers: headers, body: "")), id, &written)
+        case .write(_, let bytes):
+            write(.bytes(bytes), id, &written)
+        case .endResponse:
+            // What was written may have to be abandoned yet.
+            write(.end, id, &written)
+        case .accept, .refuse, .send, .end, .schedule, .cancel, .flushSession, .webhook, .record:
+            break
+        }
+    }
+
+    private func write(_ part: ResponsePart, _ id: RequestID, _ written: inout [RequestID: Responder]) {
+        guard let respond = state.withLockedValue({ $0.responders[id] }) else { return }
+        respond(part)
+        written[id] = respond
     }
 
     private func run(_ action: ServerAction, _ written: inout [ConnectionID: any ServerLink]) {
@@ -160,15 +225,11 @@ final class ServerEngine: Sendable {
             state.withLockedValue { $0.timers[timer] = scheduled }
         case .cancel(let timer):
             state.withLockedValue { $0.timers.removeValue(forKey: timer) }?.cancel()
-        case .respond(let id, let response):
-            takeResponder(id)?(response)
-        case .drop(let id):
-            takeResponder(id)?(nil)
-        case .ignore(let id):
-            _ = takeResponder(id)
+        case .flushSession(let id):
+            step { brain in brain.flush(id) }
         case .webhook(let body):
             webhooks?.send(body) { outcome in self.step(state: { _ in [.record(socketID: nil, outcome)] }) }
-        case .record:
+        case .respond, .beginResponse, .write, .endResponse, .drop, .abandon, .ignore, .record:
             break
         }
     }

@@ -43,18 +43,6 @@ package final class InMemoryLink: Sendable {
         var toServer = Direction<Input>()
     }
 
-    /// Messages on their way.
-    private struct Direction<Message: Sendable>: Sendable {
-        var queue = DelayedQueue<Message>()
-        private var lastID = 0
-
-        mutating func append(_ message: Message) -> Int {
-            lastID += 1
-            queue.append(message, id: lastID)
-            return lastID
-        }
-    }
-
     private enum Input: Sendable {
         case request(PusherTestServer.Request)
         case message(ClientMessage)
@@ -97,32 +85,30 @@ package final class InMemoryLink: Sendable {
         state.withLockedValue { $0.isBlackHole = isBlackHole }
     }
 
-    func start(_ request: PusherTestServer.Request, fault: InMemoryServer.LinkFault?) {
-        switch fault {
-        case nil: toServer(.request(request))
-        case .unreachable: toClient(.unreachable)
-        case .blackHole: setBlackHole(true)
+    func start(
+        _ request: PusherTestServer.Request,
+        fault: InMemoryServer.LinkFault?,
+        upgradeFault: PusherTestRelay.UpgradeFault?
+    ) {
+        switch (fault, upgradeFault) {
+        case (nil, nil): toServer(.request(request))
+        case (.unreachable, _): toClient(.unreachable)
+        case (.blackHole, _), (nil, .swallowed): setBlackHole(true)
+        case (nil, .answered(let status)): toClient(.refused(status: status))
+        case (nil, .reset): toClient(.dropped)
         }
     }
 
     private func toClient(_ event: Event) {
         let id = state.withLockedValue { state in state.isBlackHole ? nil : state.toClient.append(event) }
         guard let id else { return }
-        after(server.latency, on: clientLoop) { self.deliverToClient(id) }
+        server.afterLatency(on: clientLoop) { self.deliverToClient(id) }
     }
 
     private func toServer(_ input: Input) {
         let id = state.withLockedValue { state in state.isBlackHole ? nil : state.toServer.append(input) }
         guard let id else { return }
-        after(server.latency, on: server.engine.eventLoop) { self.deliverToServer(id) }
-    }
-
-    private func after(_ latency: Duration, on eventLoop: any EventLoop, _ body: @escaping @Sendable () -> Void) {
-        if latency > .zero {
-            eventLoop.scheduleTask(in: TimeAmount(latency), body)
-        } else {
-            eventLoop.execute(body)
-        }
+        server.afterLatency(on: server.engine.eventLoop) { self.deliverToServer(id) }
     }
 
     // MARK: Deliveries

@@ -10,6 +10,7 @@ package final class InMemoryServer: Sendable {
     package let server: PusherTestServer
 
     let engine: ServerEngine
+    let crossOriginPolicy: CrossOriginPolicy
     private let network = NIOLockedValueBox(Network())
 
     private struct Network {
@@ -17,7 +18,10 @@ package final class InMemoryServer: Sendable {
         var fault: LinkFault?
         /// Nil counts on for ever.
         var remainingFaults: Int?
+        var upgradeFault: PusherTestRelay.UpgradeFault?
         var links: [ObjectIdentifier: InMemoryLink] = [:]
+        var exchanges: [Int: InMemoryExchange] = [:]
+        var lastExchange = 0
 
         mutating func nextFault() -> LinkFault? {
             guard let fault else { return nil }
@@ -29,9 +33,10 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// What the network does with a new link.
+    /// What the network does with a new link or exchange.
     package enum LinkFault: Hashable, Sendable {
-        /// As if nobody listened: the client gets ``InMemoryLink/Event/unreachable``, and the server hears nothing.
+        /// As if nobody listened: the client gets ``InMemoryLink/Event/unreachable`` or
+        /// ``InMemoryResponseEvent/failed(_:)``, and the server hears nothing.
         case unreachable
         /// As if every packet were lost: neither side hears anything, ever.
         case blackHole
@@ -45,6 +50,7 @@ package final class InMemoryServer: Sendable {
         options: PusherTestServer.Options = .init(),
         unixTime: @escaping @Sendable () -> Int = { 1_700_000_000 }
     ) {
+        self.crossOriginPolicy = CrossOriginPolicy(allowedOrigins: options.allowedOrigins)
         self.engine = ServerEngine(options: options, eventLoop: eventLoop, webhooks: nil, unixTime: unixTime)
         self.server = PusherTestServer(options: options, engine: engine, listener: nil)
     }
@@ -61,12 +67,40 @@ package final class InMemoryServer: Sendable {
         receive: @escaping @Sendable (InMemoryLink.Event) -> Void
     ) -> InMemoryLink {
         let link = InMemoryLink(server: self, clientLoop: eventLoop, receive: receive)
-        let fault = network.withLockedValue { network -> LinkFault? in
+        let (fault, upgradeFault) = network.withLockedValue { network in
             network.links[ObjectIdentifier(link)] = link
-            return network.nextFault()
+            return (network.nextFault(), network.upgradeFault)
         }
-        link.start(request, fault: fault)
+        link.start(request, fault: fault, upgradeFault: upgradeFault)
         return link
+    }
+
+    /// Begins an HTTP request, for example of an HTTP transport, on a TCP connection of its own.
+    ///
+    /// - Parameters:
+    ///   - request: the request, which arrives as a whole.
+    ///   - eventLoop: where `receive` is called, never from within a call to the exchange or to the server.
+    ///   - receive: gets what ``InMemoryResponseEvent`` promises.
+    package func request(
+        _ request: InMemoryRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (InMemoryResponseEvent) -> Void
+    ) -> InMemoryExchange {
+        let (exchange, fault) = network.withLockedValue { network in
+            network.lastExchange += 1
+            let number = network.lastExchange
+            let exchange = InMemoryExchange(server: self, number: number, clientLoop: eventLoop, receive: receive)
+            network.exchanges[number] = exchange
+            return (exchange, network.nextFault())
+        }
+        let received = PusherTestServer.Request(
+            method: request.method,
+            target: request.target,
+            headers: request.headers,
+            body: Array(request.body.readableBytesView)
+        )
+        exchange.start(received, fault: fault)
+        return exchange
     }
 
     /// Sends a request to the REST API or to an authorization endpoint.
@@ -79,7 +113,16 @@ package final class InMemoryServer: Sendable {
         _ request: PusherTestServer.Request,
         answer: @escaping @Sendable (RESTResponse?) -> Void
     ) {
-        engine.eventLoop.execute { self.engine.request(request, respond: answer) }
+        engine.eventLoop.execute {
+            self.engine.request(request) { part in
+                switch part {
+                case .whole(let response): answer(response)
+                case .dropped: answer(nil)
+                // Only HTTP transports answer in pieces.
+                case .head, .bytes, .flush, .end, .abandoned: break
+                }
+            }
+        }
     }
 
     /// How long each message takes, in each direction; order is kept. Default: zero, which still goes by the loop.
@@ -88,7 +131,7 @@ package final class InMemoryServer: Sendable {
         set { network.withLockedValue { $0.latency = newValue } }
     }
 
-    /// Makes new links fail; nil makes them succeed again. A count makes the ones after them succeed.
+    /// Makes new links and exchanges fail; nil makes them succeed again. A count makes the ones after them succeed.
     package func failLinks(_ count: Int? = nil, with fault: LinkFault?) {
         network.withLockedValue { network in
             network.fault = fault
@@ -96,23 +139,49 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// Cuts every link: both sides hear that TCP has ended.
-    package func cutLinks() {
-        for link in links { link.cut() }
+    /// Blocks WebSockets, as some networks do, while other requests get through; nil lets new ones through again.
+    package func blockUpgrades(with fault: PusherTestRelay.UpgradeFault?) {
+        network.withLockedValue { $0.upgradeFault = fault }
     }
 
-    /// From now on every message and every end is lost, in both directions, on the links that exist.
+    /// Cuts every link and exchange: both sides hear that TCP has ended.
+    package func cutLinks() {
+        for link in links { link.cut() }
+        for exchange in exchanges { exchange.cut() }
+    }
+
+    /// From now on every message and every end is lost, in both directions, on the links and exchanges that exist.
     package func blackHoleLinks() {
         for link in links { link.setBlackHole(true) }
+        for exchange in exchanges { exchange.setBlackHole(true) }
     }
 
     /// Ends what ``blackHoleLinks()`` began. What was lost stays lost.
     package func restoreLinks() {
         for link in links { link.setBlackHole(false) }
+        for exchange in exchanges { exchange.setBlackHole(false) }
     }
 
     /// The links that have not ended.
     package var links: [InMemoryLink] { network.withLockedValue { Array($0.links.values) } }
+
+    /// The exchanges that have not ended, oldest first.
+    package var exchanges: [InMemoryExchange] {
+        network.withLockedValue { network in network.exchanges.sorted { $0.key < $1.key }.map(\.value) }
+    }
+
+    func remove(exchange number: Int) {
+        network.withLockedValue { $0.exchanges[number] = nil }
+    }
+
+    func afterLatency(on eventLoop: any EventLoop, _ body: @escaping @Sendable () -> Void) {
+        let latency = latency
+        if latency > .zero {
+            eventLoop.scheduleTask(in: TimeAmount(latency), body)
+        } else {
+            eventLoop.execute(body)
+        }
+    }
 
     func remove(_ link: InMemoryLink) {
         network.withLockedValue { $0.links[ObjectIdentifier(link)] = nil }

@@ -14,6 +14,8 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// Runs while a request is unfinished.
     private var timer: Scheduled<Void>?
     private var context: ChannelHandlerContext?
+    /// The answer to a request of an HTTP transport, which may take long.
+    private var longAnswer: ResponseWriter?
 
     private enum State {
         /// Between two requests, or within a head.
@@ -51,10 +53,13 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     /// False once no request is read any more.
     var isReading: Bool {
         switch state {
-        case .waiting, .collecting: context != nil
+        case .waiting, .collecting: context != nil && !isAnswering
         case .discarding, .finished: false
         }
     }
+
+    /// Clients wait for the end of an answer before they send another request on the same connection.
+    private var isAnswering: Bool { longAnswer?.isFinished == false }
 
     /// The decoder is about to get bytes: the first of them after a request begins another one.
     func bytesWillArrive() {
@@ -93,8 +98,14 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         self.context = nil
     }
 
+    func channelInactive(context: ChannelHandlerContext) {
+        longAnswer?.connectionEnded()
+        context.fireChannelInactive()
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let channel = context.channel
+        guard !isAnswering else { return channel.endTransport() }
         switch (state, unwrapInboundIn(data)) {
         case (.waiting, .head(let head)): begin(head, on: channel)
         case (.collecting(let head), .body(let bytes)): collect(bytes, of: head, on: channel)
@@ -112,7 +123,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         let channel = context.channel
         // What comes behind an error of the parser is an error too, and so is the end of TCP within a request.
-        guard error is HTTPParserError || error is ByteToMessageDecoderError, channel.isActive else {
+        guard error is HTTPParserError || error is ByteToMessageDecoderError, channel.isActive, !isAnswering else {
             return channel.endTransport()
         }
         let response = RESTResponse(status: 400, body: "not an HTTP request: \(error)")
@@ -188,10 +199,16 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
             engine.note(request, answeredWith: response)
             return channel.respond(response.adding(corsHeaders), isLast: isLast)
         }
-        engine.request(request) { response in
-            guard let response else { return channel.endTransport() }
-            channel.respond(response.adding(corsHeaders), isLast: isLast, hasBody: hasBody)
-        }
+        let isChunked = head.version.major > 1 || head.version.major == 1 && head.version.minor >= 1
+        let form = ResponseWriter.Form(
+            crossOriginHeaders: corsHeaders,
+            isLast: isLast,
+            hasBody: hasBody,
+            isChunked: isChunked
+        )
+        let writer = ResponseWriter(channel, engine, form)
+        if engine.isOfTransport(request) { longAnswer = writer }
+        engine.request(request, assign: writer.assign, respond: writer.respond)
     }
 
     private func upgrade(_ head: HTTPRequestHead, _ request: PusherTestServer.Request, on channel: any Channel) {
@@ -231,7 +248,7 @@ extension HTTPRequestHead {
 
 extension RESTResponse {
     /// Adds header fields, but those that the response has already.
-    fileprivate func adding(_ others: [PusherTestServer.Request.Header]) -> RESTResponse {
+    func adding(_ others: [PusherTestServer.Request.Header]) -> RESTResponse {
         var response = self
         response.headers += others.filter { header($0.name) == nil }
         return response
@@ -252,8 +269,7 @@ extension Channel {
     fileprivate func write(_ response: RESTResponse, isLast: Bool, hasBody: Bool) -> EventLoopFuture<Void> {
         let mayHaveBody = response.status >= 200 && response.status != 204 && response.status != 304
         let isJSON = response.body.utf8.first == UInt8(ascii: "{")
-        var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: max(0, response.status)))\r\n"
-        for header in response.headers { head += "\(header.name): \(header.value)\r\n" }
+        var head = response.head
         if response.header("Content-Type") == nil {
             head += "Content-Type: \(isJSON ? "application/json" : "text/plain; charset=utf-8")\r\n"
         }

@@ -90,7 +90,10 @@ extension PusherTestServer {
         /// The longest message that a client may send, in bytes; longer ones close with 1009. Default: 1 MiB.
         public var maximumMessageSize = 1 << 20
 
-        /// How many records are kept; of more, the oldest are forgotten. Default: 65,536.
+        /// The transports over plain HTTP, for clients that get no WebSocket. Default: see ``HTTPTransports``.
+        public var httpTransports = HTTPTransports()
+
+        /// How many records are kept. If there are more, the oldest are removed. Default: 65,536.
         public var maximumRecordCount = 65_536
         /// The number before the dot of every socket id; nil, the default, picks one at random.
         public var socketIDPrefix: Int?

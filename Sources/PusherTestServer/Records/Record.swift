@@ -10,30 +10,35 @@ extension PusherTestServer {
 
         /// What happened. New cases may come: keep a `default` when you switch over it.
         public enum Event: Hashable, Sendable {
-            /// A client asked for an upgrade to WebSocket.
+            /// A client asked for an upgrade to WebSocket, or for a new session of an HTTP transport.
             case connectionRequested(Request)
-            /// The upgrade was answered with success.
+            /// The upgrade was answered with success, or the session was opened.
             case connectionAccepted
             /// The connection failed as a fault command asked.
             case connectionFailed(ConnectionFault)
             /// The connection was refused with this code, for example 4001.
             case connectionRefused(code: Int, message: String)
-            /// TCP has ended, from whichever side. The last record of every connection.
+            /// TCP has ended, from whichever side, or the session has. The last record of every connection.
             case connectionEnded
 
             /// A text message came in, whatever is in it.
             case messageReceived(String)
             /// A binary message came in.
             case binaryReceived([UInt8])
-            /// A WebSocket ping came in.
+            /// A WebSocket ping came in, or over HTTP a heartbeat: an empty array.
             case pingReceived([UInt8])
             /// A WebSocket pong came in.
             case pongReceived([UInt8])
             /// The client sent a close frame, first or in answer; the code is nil if the frame has none.
             case closeReceived(code: Int?, reason: String)
 
-            /// A text message went out. Messages that ``PusherTestServer/delayMessages(by:)`` holds back are recorded
-            /// when they go out.
+            /// A fault that was asked for befell the request of an HTTP transport.
+            case transportRequestFailed(TransportRequestFault)
+            /// A session of an HTTP transport was lost: because it was asked for, or because too much waited in it.
+            case sessionLost
+
+            /// A text message went out; over HTTP, into the queue of its session. Messages that
+            /// ``PusherTestServer/delayMessages(by:)`` holds back are recorded when they go out.
             case messageSent(String)
             /// A close frame went out, first or in answer.
             case closeSent(code: Int?, reason: String)
@@ -83,12 +88,24 @@ extension PusherTestServer {
         }
     }
 
+    /// What carries a connection.
+    public enum Transport: Hashable, Sendable, CaseIterable {
+        /// A WebSocket.
+        case webSocket
+        /// Responses of HTTP that stay open (`xhr_streaming`).
+        case httpStreaming
+        /// Responses of HTTP that end after each frame (`xhr`).
+        case httpPolling
+    }
+
     /// A connection that is open now.
     public struct Connection: Hashable, Sendable {
         /// The socket id, even if the client has not got it.
         public var socketID: String
         /// The request that opened it: path, query, header fields.
         public var request: Request
+        /// What carries it. Over HTTP: what the newest receiving request was.
+        public var transport: Transport
         /// The channels that it is subscribed to, oldest subscription first.
         public var subscribedChannels: [String]
         /// The user who has signed in on it; nil without a sign-in.

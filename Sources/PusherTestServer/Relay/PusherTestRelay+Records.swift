@@ -5,6 +5,8 @@ extension PusherTestRelay {
         public var index: Int
         /// The fault that befell it in place of being relayed.
         public var fault: ConnectionFault?
+        /// What became of the request for a WebSocket, if it was blocked.
+        public var upgradeFault: UpgradeFault?
         /// The first bytes that the client sent, at most 16. Those of TLS begin with 22, those of HTTP with a method.
         public var openingBytes: [UInt8] = []
         /// How many bytes have come from the client.

@@ -4,7 +4,7 @@ import NIOPosix
 /// A TCP relay between clients and a server, made to test that a client survives a bad network.
 ///
 /// It listens on this machine only, connects each client to the server, and passes bytes on without a look into them:
-/// plain or TLS, it is the same. On command it does what networks do. Where one side ends its half of a connection, the
+/// plain or TLS, it is the same, except for ``blockUpgrades(with:)``. On command it does what networks do. Where one side ends its half of a connection, the
 /// relay ends all of it, after what it had read.
 ///
 /// ```swift

@@ -16,6 +16,7 @@ final class RelayEngine: Sendable {
         var toServer = StreamSetting()
         var toClient = StreamSetting()
         var idleLimit: Duration?
+        var upgradeFault: PusherTestRelay.UpgradeFault?
         var connectionFaults: [(fault: PusherTestRelay.ConnectionFault, remaining: Int?)] = []
         var log: BoundedLog<PusherTestRelay.Connection>
         /// The open sockets of each connection: the client's, and the server's.
@@ -117,6 +118,7 @@ final class RelayEngine: Sendable {
         }
         keep(client, id)
         let (clientSide, serverSide) = RelayHandler.makePair(id: id, engine: self)
+        clientSide.upgradeFilter = state.withLockedValue { $0.upgradeFault }.map { UpgradeFilter($0) }
         clientSide.whenActive = { [weak serverSide] in
             switch fault {
             case .closed?: client.close(promise: nil)
@@ -215,6 +217,10 @@ final class RelayEngine: Sendable {
         }
     }
 
+    func setUpgradeFault(_ fault: PusherTestRelay.UpgradeFault?) {
+        state.withLockedValue { $0.upgradeFault = fault }
+    }
+
     func endConnection(_ id: Int) {
         for socket in state.withLockedValue({ $0.sockets[id] ?? [] }) { socket.close(promise: nil) }
     }
@@ -263,7 +269,7 @@ extension Channel {
 
     /// Has closing it end the connection by RST: with a linger time of zero the system sends it in place of FIN. Takes
     /// effect at once on the event loop.
-    fileprivate func willReset() {
+    func willReset() {
         _ = (self as? any SocketOptionProvider)?.setSoLinger(linger(l_onoff: 1, l_linger: 0))
     }
 }

@@ -44,6 +44,16 @@ extension PusherTestRelay {
         /// It is accepted; what the client sends is read, and nothing is ever said. It stays so when the fault ends.
         case silent
     }
+
+    /// What a network that blocks WebSockets does with the request for one.
+    public enum UpgradeFault: Hashable, Sendable {
+        /// It is taken, and nothing follows.
+        case swallowed
+        /// It is answered with this HTTP status, for example 400 or 426, and the connection ends.
+        case answered(status: Int)
+        /// The connection is reset (RST).
+        case reset
+    }
 }
 
 extension PusherTestRelay {
@@ -77,6 +87,12 @@ extension PusherTestRelay {
 
     /// Ends what ``failConnections(_:with:)`` began.
     public func acceptConnections() { engine.acceptConnections() }
+
+    /// Blocks WebSockets on connections to come, as some networks do. Other requests are relayed.
+    ///
+    /// The relay looks for the upgrade in the first request of each connection, which must not be over TLS.
+    /// - Parameter fault: what a request for a WebSocket gets; nil relays it again.
+    public func blockUpgrades(with fault: UpgradeFault?) { engine.setUpgradeFault(fault) }
 
     /// Ends each connection on both sides (FIN) as soon as the client has sent nothing for this long, as proxies do:
     /// nginx after 60 s, unless it is configured otherwise.

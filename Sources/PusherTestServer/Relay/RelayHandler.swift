@@ -13,6 +13,9 @@ final class RelayHandler: ChannelDuplexHandler {
 
     /// Called once, when the connection stands.
     var whenActive: (() -> Void)?
+    /// Nil once it is known what the client asks for, or if that does not matter.
+    var upgradeFilter: UpgradeFilter?
+    private var isBlocked = false
     private var context: ChannelHandlerContext?
     private var other: RelayHandler?
     /// What was read and has not gone on yet.
@@ -88,6 +91,15 @@ final class RelayHandler: ChannelDuplexHandler {
         let setting = engine.setting(direction)
         note(bytes)
         restartIdleTimer()
+        guard !isBlocked else { return swallow(bytes.readableBytes) }
+        switch upgradeFilter?.read(bytes) {
+        case .undecided?: return
+        case .blocked(let fault)?: return block(fault, context)
+        case .allowed(let all)?:
+            upgradeFilter = nil
+            bytes = all
+        case nil: break
+        }
         if counted.changes != setting.changes { counted = (0, setting.changes) }
         switch setting.fault {
         case .swallowed?: swallow(bytes.readableBytes)
@@ -204,6 +216,22 @@ final class RelayHandler: ChannelDuplexHandler {
         other?.timer?.cancel()
         other?.other = nil
         other = nil
+    }
+
+    private func block(_ fault: PusherTestRelay.UpgradeFault, _ context: ChannelHandlerContext) {
+        isBlocked = true
+        engine.update(id) { $0.upgradeFault = fault }
+        let channel = context.channel
+        switch fault {
+        case .swallowed: break
+        case .reset:
+            channel.willReset()
+            channel.close(promise: nil)
+        case .answered(let status):
+            let head = RESTResponse(status: status, body: "").head + "Content-Length: 0\r\nConnection: close\r\n\r\n"
+            context.writeAndFlush(Self.wrapOutboundOut(ByteBuffer(string: head)))
+                .whenComplete { _ in channel.close(promise: nil) }
+        }
     }
 
     private func note(_ bytes: ByteBuffer) {

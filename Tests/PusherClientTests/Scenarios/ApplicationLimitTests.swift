@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: what an application makes grow", .timeLimit(.minutes(5)))
+@Suite("Limits: what an application makes grow", .timeLimit(.minutes(5)), .overEachTransport)
 struct ApplicationLimitTests {
     let world = VirtualWorld()
 

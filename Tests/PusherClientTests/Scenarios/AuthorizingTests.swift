@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Authorizing channels", .timeLimit(.minutes(5)))
+@Suite("Authorizing channels", .timeLimit(.minutes(5)), .overEachTransport)
 struct AuthorizingTests {
     let world = VirtualWorld()
 

@@ -7,7 +7,7 @@ import Testing
 @testable import PusherClient
 
 /// Full buffers stop the reading of the socket while their listeners move.
-@Suite("Listeners that the client waits for", .timeLimit(.minutes(5)))
+@Suite("Listeners that the client waits for", .timeLimit(.minutes(5)), .overEachTransport)
 struct AwaitedListenerTests {
     let world = VirtualWorld()
 
@@ -79,7 +79,10 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 2])
     }
 
-    @Test("a sequence that nobody reads costs other listeners less than 100 ms, once, and none of their events")
+    @Test(
+        "a sequence that nobody reads costs other listeners less than 100 ms, once, and none of their events",
+        .ofWebSocketOnly
+    )
     func deadConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let unread = channel.events
@@ -107,7 +110,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 196])
     }
 
-    @Test("a consumer that moves too slowly is waited for 5 s, and pings are answered meanwhile")
+    @Test("a consumer that moves too slowly is waited for 5 s, and pings are answered meanwhile", .ofWebSocketOnly)
     func slowConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
@@ -219,7 +222,7 @@ struct AwaitedListenerTests {
         #expect(events.droppedCount == 0)
     }
 
-    @Test("a connection that is lost while the client waits for a listener is made again")
+    @Test("a connection that is lost while the client waits for a listener is made again", .ofWebSocketOnly)
     func losing() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
@@ -237,7 +240,10 @@ struct AwaitedListenerTests {
         #expect(await take(4, from: &iterator) == Array(37...40))
     }
 
-    @Test("a listener that does not move is judged by its time on all connections, however short each is")
+    @Test(
+        "a listener that does not move is judged by its time on all connections, however short each is",
+        .ofWebSocketOnly
+    )
     func shortConnections() async throws {
         let (pusher, channel) = try await subscribed(
             .virtual(retryPolicy: .delays([.zero]), limits: .init(sequenceBuffer: 4))

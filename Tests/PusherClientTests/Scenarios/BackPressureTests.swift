@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Back-pressure", .timeLimit(.minutes(5)))
+@Suite("Back-pressure", .timeLimit(.minutes(5)), .overEachTransport)
 struct BackPressureTests {
     let world = VirtualWorld()
 
@@ -93,6 +93,7 @@ struct BackPressureTests {
 
     @Test(
         "a sequence that nobody reads keeps the newest, counts what it drops, and that is reported",
+        .ofWebSocketOnly,
         arguments: Source.allCases
     )
     func unread(source: Source) async throws {

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Cache channels", .timeLimit(.minutes(5)))
+@Suite("Cache channels", .timeLimit(.minutes(5)), .overEachTransport)
 struct CacheTests {
     let world = VirtualWorld()
 

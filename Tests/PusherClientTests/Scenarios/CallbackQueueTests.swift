@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Callback queue", .timeLimit(.minutes(5)))
+@Suite("Callback queue", .timeLimit(.minutes(5)), .overEachTransport)
 struct CallbackQueueTests {
     let world = VirtualWorld()
 
@@ -80,7 +80,7 @@ struct CallbackQueueTests {
         func subscribedToChannel(name: String) { if name == "news" { bind?() } }
     }
 
-    @Test("events that nobody would be called for do not count as dropped")
+    @Test("events that nobody would be called for do not count as dropped", .ofWebSocketOnly)
     func nobodyBound() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -260,7 +260,7 @@ struct CallbackQueueTests {
     }
 }
 
-@Suite("Sequences", .timeLimit(.minutes(5)))
+@Suite("Sequences", .timeLimit(.minutes(5)), .overEachTransport)
 struct SequenceTests {
     let world = VirtualWorld()
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Connecting", .timeLimit(.minutes(5)))
+@Suite("Connecting", .timeLimit(.minutes(5)), .overEachTransport)
 struct ConnectingTests {
     let world = VirtualWorld()
 
@@ -26,7 +26,10 @@ struct ConnectingTests {
         #expect(delegate.states.elements == [.connecting, .connected])
     }
 
-    @Test("the URL names client, version and protocol, and the upgrade carries path, headers and subprotocol")
+    @Test(
+        "the URL names client, version and protocol, and the upgrade carries path, headers and subprotocol",
+        .ofWebSocketOnly
+    )
     func request() async throws {
         let pusher = world.makeClient(
             PusherClientOptions(
@@ -108,7 +111,7 @@ struct ConnectingTests {
         #expect(world.server.connections.isEmpty)
     }
 
-    @Test("disconnected() closes with 1000 and comes back when the socket is closed")
+    @Test("disconnected() closes with 1000 and comes back when the socket is closed", .ofWebSocketOnly)
     func disconnected() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -120,7 +123,7 @@ struct ConnectingTests {
         try await world.complete { await pusher.disconnected() }
     }
 
-    @Test("disconnect() ends although the server never answers the closing handshake")
+    @Test("disconnect() ends although the server never answers the closing handshake", .ofWebSocketOnly)
     func silentServerAtDisconnect() async throws {
         let pusher = try await world.makeConnectedClient()
         world.network.blackHoleLinks()
@@ -132,7 +135,7 @@ struct ConnectingTests {
         #expect(try await world.leftovers(of: pusher) == .none)
     }
 
-    @Test("connect() while disconnecting connects anew: the last call wins")
+    @Test("connect() while disconnecting connects anew: the last call wins", .ofWebSocketOnly)
     func connectWhileDisconnecting() async throws {
         let pusher = try await world.makeConnectedClient()
         let first = pusher.connection.socketId
@@ -275,7 +278,7 @@ struct ConnectingTests {
     }
 }
 
-@Suite("withConnection(), when the connection ends for good", .timeLimit(.minutes(5)))
+@Suite("withConnection(), when the connection ends for good", .timeLimit(.minutes(5)), .overEachTransport)
 struct EndOfConnectionTests {
     let world = VirtualWorld()
 

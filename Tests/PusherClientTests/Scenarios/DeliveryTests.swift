@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Delivery", .timeLimit(.minutes(5)))
+@Suite("Delivery", .timeLimit(.minutes(5)), .overEachTransport)
 struct DeliveryTests {
     struct Order: Codable, Equatable, Sendable {
         var id: Int
@@ -204,7 +204,7 @@ struct DeliveryTests {
         #expect(log.elements.isEmpty)
     }
 
-    @Test("a state change overtakes no event, and no event a state change")
+    @Test("a state change overtakes no event, and no event a state change", .ofWebSocketOnly)
     func order() async throws {
         final class Observer: PusherDelegate {
             let log = Log<String>()

@@ -5,7 +5,7 @@ import Testing
 @testable import PusherClient
 
 /// The same life against every server that is known to speak the protocol in its own way.
-@Suite("Dialects", .timeLimit(.minutes(5)))
+@Suite("Dialects", .timeLimit(.minutes(5)), .overEachTransport)
 struct DialectTests {
     static let dialects: [(String, PusherTestServer.Dialect)] = [
         ("Pusher", .pusher), ("soketi", .soketi), ("Reverb", .reverb), ("pylon", .pylon), ("ipe", .ipe),

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Encrypted channels", .timeLimit(.minutes(5)))
+@Suite("Encrypted channels", .timeLimit(.minutes(5)), .overEachTransport)
 struct EncryptionTests {
     let world = VirtualWorld()
 

@@ -10,7 +10,7 @@ import Testing
 
 /// A transport may report the end of a connection while the client handles a message of it, and reports nothing after an
 /// abort.
-@Suite("Connections that end in the middle of a read", .timeLimit(.minutes(5)))
+@Suite("Connections that end in the middle of a read", .timeLimit(.minutes(5)), .overEachTransport)
 struct EndInReadTests {
     let world = VirtualWorld()
     let log = Log<String>()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("A hostile or buggy server", .timeLimit(.minutes(5)))
+@Suite("A hostile or buggy server", .timeLimit(.minutes(5)), .overEachTransport)
 struct HostileServerTests {
     let world = VirtualWorld()
 
@@ -30,7 +30,7 @@ struct HostileServerTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("a binary message is reported, and survived")
+    @Test("a binary message is reported, and survived", .ofWebSocketOnly)
     func binary() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()
@@ -164,7 +164,7 @@ struct HostileServerTests {
         #expect(pusher.connection.channels.channels.isEmpty)
     }
 
-    @Test("bytes that are no WebSocket frame end the connection, and the client reconnects")
+    @Test("bytes that are no WebSocket frame end the connection, and the client reconnects", .ofWebSocketOnly)
     func rawBytes() async throws {
         let pusher = try await world.makeConnectedClient()
         world.server.sendRawBytes(Array("HTTP/1.1 500 oops\r\n\r\n".utf8))

@@ -10,7 +10,7 @@ import WebSocketClient
 @testable import PusherClient
 
 /// Nothing that a server sends ends a line of a log, acts on a terminal, or turns the direction of the text around it.
-@Suite("A server's texts in logs and errors", .timeLimit(.minutes(5)))
+@Suite("A server's texts in logs and errors", .timeLimit(.minutes(5)), .overEachTransport)
 struct HostileTextTests {
     /// C0, DEL, C1, ends of lines, and what turns the direction of text.
     private static let controls =

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Lifetime", .timeLimit(.minutes(5)))
+@Suite("Lifetime", .timeLimit(.minutes(5)), .overEachTransport)
 struct LifetimeTests {
     let world = VirtualWorld()
 
@@ -22,7 +22,7 @@ struct LifetimeTests {
         await world.run()
         #expect(world.server.connections.count == 1)
         pusher = nil
-        await world.run()
+        await world.letServerNotice()
         #expect(world.server.connections.isEmpty)
         #expect(connection?.connectionState == .disconnected)
         connection?.connect()
@@ -58,6 +58,7 @@ struct LifetimeTests {
         #expect(weakPusher == nil)
         #expect(channel == nil)
         #expect(engine == nil)
+        await world.letServerNotice()
         #expect(world.server.connections.allSatisfy { !$0.isEstablished })
     }
 

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Liveness", .timeLimit(.minutes(5)))
+@Suite("Liveness", .timeLimit(.minutes(5)), .overEachTransport)
 struct LivenessTests {
     let world = VirtualWorld()
 
@@ -39,7 +39,11 @@ struct LivenessTests {
         #expect(pusher.connection.socketId != first)
     }
 
-    @Test("a pong, or any other frame, is a sign of life", arguments: ["pong", "event", "webSocketPing"])
+    @Test(
+        "a pong, or any other frame, is a sign of life",
+        .ofWebSocketOnly,
+        arguments: ["pong", "event", "webSocketPing"]
+    )
     func signsOfLife(kind: String) async throws {
         let pusher = try await world.makeConnectedClient()
         if kind != "pong" { world.server.goSilent() }

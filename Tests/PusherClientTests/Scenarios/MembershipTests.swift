@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Presence channels", .timeLimit(.minutes(5)))
+@Suite("Presence channels", .timeLimit(.minutes(5)), .overEachTransport)
 struct MembershipTests {
     let world = VirtualWorld()
 
@@ -31,7 +31,7 @@ struct MembershipTests {
         #expect(bob.findMember(userId: "eve") == nil)
     }
 
-    @Test("those who come and leave are told by closures, events and a sequence, once for each user")
+    @Test("those who come and leave are told by closures, events and a sequence, once for each user", .ofWebSocketOnly)
     func changes() async throws {
         let (pusher, room) = try await join("ada")
         let told = Log<String>()
@@ -59,7 +59,10 @@ struct MembershipTests {
         withExtendedLifetime(pusher) {}
     }
 
-    @Test("no duplicates and no ghosts after a reconnect, and the difference is told (PusherSwift 370)")
+    @Test(
+        "no duplicates and no ghosts after a reconnect, and the difference is told (PusherSwift 370)",
+        .ofWebSocketOnly
+    )
     func reconnect() async throws {
         let (pusher, room) = try await join("ada")
         let (bob, _) = try await join("bob")

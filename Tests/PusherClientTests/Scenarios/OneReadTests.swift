@@ -8,7 +8,7 @@ import Testing
 @testable import PusherClient
 
 /// What callbacks and other threads do in the middle of a read holds from the next event on.
-@Suite("Events of one read", .timeLimit(.minutes(5)))
+@Suite("Events of one read", .timeLimit(.minutes(5)), .overEachTransport)
 struct OneReadTests {
     let world = VirtualWorld()
     let log = Log<String>()

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Payload transformers", .timeLimit(.minutes(5)))
+@Suite("Payload transformers", .timeLimit(.minutes(5)), .overEachTransport)
 struct PayloadTransformerTests {
     let world = VirtualWorld()
 

@@ -8,7 +8,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Reconnecting", .timeLimit(.minutes(5)))
+@Suite("Reconnecting", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReconnectingTests {
     let world = VirtualWorld()
 
@@ -83,6 +83,7 @@ struct ReconnectingTests {
 
     @Test(
         "an attempt that gets no answer ends after 15 s, to the nanosecond",
+        .ofWebSocketOnly,
         arguments: [PusherTestServer.ConnectionFault.stalled, .silent]
     )
     func attemptTimeout(fault: PusherTestServer.ConnectionFault) async throws {
@@ -139,7 +140,7 @@ struct ReconnectingTests {
         #expect(clients.allSatisfy { $0.connection.connectionState == .connected })
     }
 
-    @Test("1,000 clients come back over half a minute, and not all at once")
+    @Test("1,000 clients come back over half a minute, and not all at once", .ofWebSocketOnly)
     func herd() async throws {
         let clients = try await makeClientsInOutage(count: 1_000, of: .seconds(90))
         var (connected, largest) = (0, 0)
@@ -324,7 +325,7 @@ struct ReconnectingTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("each loss has its own close code, and one socket takes the place of another (NWWebSocket)")
+    @Test("each loss has its own close code, and one socket takes the place of another (NWWebSocket)", .ofWebSocketOnly)
     func ownCloseCodes() async throws {
         let delegate = RecordingDelegate()
         let pusher = try await world.makeConnectedClient()

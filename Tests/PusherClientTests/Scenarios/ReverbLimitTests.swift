@@ -4,8 +4,8 @@ import Testing
 
 @testable import PusherClient
 
-/// What Laravel Reverb was seen to do, and what has to come of it.
-@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)))
+/// Observed behaviour of Laravel Reverb, and what the client must make of it.
+@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
         var options = PusherTestServer.Options()

@@ -8,7 +8,7 @@ import Testing
 @testable import PusherClient
 
 /// Whatever goes wrong: nothing that is secret is in the log, at any level, nor in anything that can be printed.
-@Suite("Secrets stay secret, whatever fails", .timeLimit(.minutes(5)))
+@Suite("Secrets stay secret, whatever fails", .timeLimit(.minutes(5)), .overEachTransport)
 struct SecrecyOfFailuresTests {
     /// The bytes 100 to 131.
     private static let masterKey = Data(100...131).base64EncodedString()

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Secrets stay secret", .timeLimit(.minutes(5)))
+@Suite("Secrets stay secret", .timeLimit(.minutes(5)), .overEachTransport)
 struct SecrecyTests {
     /// Signatures, keys of channels, and the secret of the app, as far as they went over the wire or were made.
     private func secrets(_ server: PusherTestServer, _ channels: [String]) -> [String] {

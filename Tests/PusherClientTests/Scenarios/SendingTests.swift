@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Client events", .timeLimit(.minutes(5)))
+@Suite("Client events", .timeLimit(.minutes(5)), .overEachTransport)
 struct SendingTests {
     let world = VirtualWorld()
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: what a server makes grow", .timeLimit(.minutes(5)))
+@Suite("Limits: what a server makes grow", .timeLimit(.minutes(5)), .overEachTransport)
 struct ServerLimitTests {
     let world = VirtualWorld()
 
@@ -111,7 +111,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.count == 2)
     }
 
-    @Test("members take no more memory than one message, however few they are")
+    @Test("members take no more memory than one message, however few they are", .ofWebSocketOnly)
     func memberSize() async throws {
         let (pusher, channel) = try await join(.init(messageSize: 10_000))
         let delegate = RecordingDelegate()
@@ -137,7 +137,10 @@ struct ServerLimitTests {
         #expect(channel.members.map(\.userId) == ["1", "2"])
     }
 
-    @Test("a member who grows beyond what there is room for stays as before, and that is what is reported")
+    @Test(
+        "a member who grows beyond what there is room for stays as before, and that is what is reported",
+        .ofWebSocketOnly
+    )
     func grownMember() async throws {
         let (pusher, channel) = try await join(.init(messageSize: 10_000))
         let delegate = RecordingDelegate()
@@ -150,7 +153,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.first?.message.hasPrefix("a member of presence-a stays as before") == true)
     }
 
-    @Test("more watched users than may be are left out and reported, once for each connection")
+    @Test("more watched users than may be are left out and reported, once for each connection", .ofWebSocketOnly)
     func watchlist() async throws {
         let method = UserAuthMethod.inline(secret: world.server.options.application.secret) { #"{"id":"ada"}"# }
         let pusher = try await world.makeConnectedClient(

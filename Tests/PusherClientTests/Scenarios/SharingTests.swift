@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Channels that several parts of an application share", .timeLimit(.minutes(5)))
+@Suite("Channels that several parts of an application share", .timeLimit(.minutes(5)), .overEachTransport)
 struct SharingTests {
     let world = VirtualWorld()
 

@@ -5,8 +5,8 @@ import Testing
 
 @testable import PusherClient
 
-/// What the shell counts, and what it all comes to. Each count of the core has a test there.
-@Suite("Statistics", .timeLimit(.minutes(5)))
+/// The counts of the shell, and all counts together. Each count of the core has a test there.
+@Suite("Statistics", .timeLimit(.minutes(5)), .overEachTransport)
 struct StatisticsTests {
     let world = VirtualWorld()
 
@@ -49,7 +49,7 @@ struct StatisticsTests {
         #expect(pings.sent == 1 && pings.answered == 1 && pings.roundTrip.last == .milliseconds(40))
     }
 
-    @Test("messages and their bytes are counted, both ways")
+    @Test("messages and their bytes are counted, both ways", .ofWebSocketOnly)
     func traffic() async throws {
         let pusher = try await world.makeConnectedClient()
         let before = pusher.statistics.messages

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Statuses", .timeLimit(.minutes(5)))
+@Suite("Statuses", .timeLimit(.minutes(5)), .overEachTransport)
 struct StatusTests {
     let world = VirtualWorld()
     private static let now = ContinuousClock.now

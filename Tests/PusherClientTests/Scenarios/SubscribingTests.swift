@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Subscribing", .timeLimit(.minutes(5)))
+@Suite("Subscribing", .timeLimit(.minutes(5)), .overEachTransport)
 struct SubscribingTests {
     let world = VirtualWorld()
 
@@ -117,7 +117,7 @@ struct SubscribingTests {
         #expect(unsubscribes.isEmpty)
     }
 
-    @Test("after a loss every wanted channel is subscribed again, and says how long it was away")
+    @Test("after a loss every wanted channel is subscribed again, and says how long it was away", .ofWebSocketOnly)
     func resubscription() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")

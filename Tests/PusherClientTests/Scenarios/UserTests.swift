@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Users", .timeLimit(.minutes(5)))
+@Suite("Users", .timeLimit(.minutes(5)), .overEachTransport)
 struct UserTests {
     let world = VirtualWorld()
 
@@ -136,6 +136,7 @@ struct UserTests {
         #expect(pusher.user.watchlist.online == ["bob"])
         #expect(told.take().sorted() == ["+bob", "-eve"])
         bob.disconnect()
+        await world.letServerNotice()
         await world.runUntil { told.count == 1 }
         #expect(pusher.user.watchlist.online.isEmpty)
         #expect(told.elements == ["-bob"])

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Callbacks of the watchlist", .timeLimit(.minutes(5)))
+@Suite("Callbacks of the watchlist", .timeLimit(.minutes(5)), .overEachTransport)
 struct WatchlistCallbackTests {
     let world = VirtualWorld()
 

@@ -5,6 +5,7 @@ import NIOConcurrencyHelpers
 import NIOCore
 import NIOEmbedded
 import PusherTestServer
+import RealtimeNetworking
 import RealtimePrimitives
 import TestSupport
 import Testing
@@ -18,6 +19,8 @@ final class VirtualWorld: Sendable {
 
     let loop = NIOAsyncTestingEventLoop()
     let network: InMemoryServer
+    /// What clients connect by, if their options do not say otherwise.
+    let transport: PusherTransport
     /// Clients know it, and not the world, which holds them.
     private let clock: SuspendableClock
     /// Clients end when they are released, which is as soon as a test has no more use for its variable.
@@ -25,7 +28,15 @@ final class VirtualWorld: Sendable {
 
     var server: PusherTestServer { network.server }
 
-    init(_ options: PusherTestServer.Options = .init()) {
+    init(
+        _ options: PusherTestServer.Options = .init(),
+        heartbeats: Duration = .seconds(86_400),
+        transport: PusherTransport = TransportUnderTest.current
+    ) {
+        self.transport = transport
+        var options = options
+        // The client's own pings are the subject of scenarios, as on a WebSocket, where the server sends no heartbeat.
+        if transport != .webSocket { options.httpTransports.heartbeatInterval = heartbeats }
         network = InMemoryServer(eventLoop: loop, options: options)
         clock = SuspendableClock { [loop] in loop.now }
     }
@@ -82,12 +93,27 @@ final class VirtualWorld: Sendable {
             options: options,
             environment: .init(
                 eventLoop: loop,
-                transport: transport ?? InMemoryTransport(server: network),
+                transport: transport ?? makeTransport(options),
                 requester: InMemoryRequester(server: network),
                 now: { [clock] in clock.now },
                 random: random
             )
         )
+    }
+
+    private func makeTransport(_ options: PusherClientOptions) -> any Transport {
+        let limits = HTTPTransport.Limits(
+            messageSize: options.limits.messageSize,
+            sendBufferSize: options.limits.sendBufferSize
+        )
+        let streamer = InMemoryStreamer(server: network)
+        switch self.transport {
+        case .webSocket:
+            let webSocket = InMemoryTransport(server: network)
+            return TransportChooser.transport(for: options, webSocket: webSocket, streamer: streamer)
+        case .httpStreaming: return HTTPTransport(.streaming, over: streamer, limits: limits)
+        case .httpPolling: return HTTPTransport(.polling, over: streamer, limits: limits)
+        }
     }
 
     /// A client that is connected.
@@ -105,6 +131,12 @@ final class VirtualWorld: Sendable {
     /// Makes calls between which nothing else happens: the loop runs by itself as soon as it has something to do.
     func atOnce<Result: Sendable>(_ calls: @escaping @Sendable () throws -> Result) async throws -> Result {
         try await loop.executeInContext(calls)
+    }
+
+    /// Lets the server notice that clients have left: over HTTP it takes its time.
+    func letServerNotice() async {
+        await run()
+        if transport != .webSocket { await advance(by: .seconds(6)) }
     }
 
     /// Lets time pass.
@@ -162,6 +194,8 @@ extension PusherClientOptions {
         timeouts: PusherTimeouts = PusherTimeouts(),
         retryPolicy: any RetryPolicy = .delays([.seconds(1)]),
         clientEventEncoding: ClientEventEncoding = .json,
+        transports: PusherTransports = .webSocket,
+        tls: TLSOptions = TLSOptions(),
         limits: Limits = Limits(),
         callbackQueue: CallbackQueue = .eventLoop,
         logger: Logger? = nil
@@ -177,6 +211,8 @@ extension PusherClientOptions {
             retryPolicy: retryPolicy,
             authorizationRetryPolicy: .delays([.seconds(1)]),
             clientEventEncoding: clientEventEncoding,
+            tls: tls,
+            transports: transports,
             limits: limits,
             callbackQueue: callbackQueue,
             logger: logger ?? .quiet

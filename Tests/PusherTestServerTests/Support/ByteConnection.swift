@@ -72,6 +72,13 @@ actor ByteConnection {
         return Array(unread.prefix(count))
     }
 
+    /// What has come by now, or else what comes next; nothing where the other side has ended.
+    func readSome() async -> [UInt8] {
+        if unread.isEmpty { unread = await nextChunk() ?? [] }
+        defer { unread = [] }
+        return unread
+    }
+
     func readToEnd() async -> [UInt8] { await read(.max) }
 
     func readText() async -> String { String(decoding: await readToEnd(), as: UTF8.self) }

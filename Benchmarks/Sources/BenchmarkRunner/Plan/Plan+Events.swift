@@ -14,7 +14,7 @@ extension Plan {
         let sized = zip(Self.sizes, zip(targets, known)).map { size, figures in
             suite(of: size, figures.0, known: figures.1)
         }
-        return sized + (hasTLS ? [secureSuite] : []) + [presenceStormSuite, clientEventSuite]
+        return sized + (hasTLS ? [secureSuite] : []) + [streamingSuite, presenceStormSuite, clientEventSuite]
     }
 
     /// Each is what must be reached, and what would be good.
@@ -115,6 +115,21 @@ extension Plan {
                     stretch: 1.1
                 ),
             ]
+        )
+    }
+
+    private var streamingSuite: Suite {
+        Suite(
+            name: "Events over HTTP streaming: CPU per event",
+            rounds: rounds,
+            rows: Self.sizes.map { size in
+                Row(
+                    "\(size.name), against a WebSocket",
+                    flood("http-streaming", size.size, size.events).cpu,
+                    against: .measured(flood("event-loop", size.size, size.events).cpu),
+                    must: 3
+                )
+            }
         )
     }
 

@@ -10,16 +10,24 @@ enum ClientUnderTest {
         _ workload: Workload,
         callbackQueue: PusherClientOptions.CallbackQueue = .eventLoop,
         authMethod: AuthMethod? = nil,
-        limits: PusherClientOptions.Limits = .init()
+        limits: PusherClientOptions.Limits = .init(),
+        transports: PusherTransports = .webSocket
     ) -> Pusher {
         let options = PusherClientOptions(
-            endpoint: PusherEndpoint(host: target.host, port: target.port, path: workload.path, useTLS: target.useTLS)
+            endpoint: PusherEndpoint(
+                host: target.host,
+                port: target.port,
+                path: workload.path,
+                useTLS: target.useTLS,
+                http: .init(host: target.host, port: target.port, path: workload.path)
+            )
         )
         options.authMethod = authMethod ?? fixedAuthorization
         // The channels that ask for more events are never answered.
         options.timeouts.subscription = .seconds(3_600)
         options.retryPolicy = .delays([.zero])
         options.tls.certificateVerification = .insecurelyTrustAnyCertificate
+        options.transports = transports
         options.limits = limits
         options.callbackQueue = callbackQueue
         options.logLevel = .silent

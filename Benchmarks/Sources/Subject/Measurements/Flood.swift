@@ -33,6 +33,7 @@ struct Flood {
                 return ScanningConsumer(channel: channel) { meter.event($0.utf8.count) }.consume
             }
         case "event-loop": try await client(on: .eventLoop, bind)
+        case "http-streaming": try await client(on: .eventLoop, transports: [.httpStreaming], bind)
         case "main-queue": try await client(on: .main, bind)
         case "async-sequence": try await client(on: .eventLoop, iterate)
         case "typed-sequence": try await client(on: .eventLoop, iterateDecoded)
@@ -65,9 +66,10 @@ struct Flood {
 
     private func client(
         on queue: PusherClientOptions.CallbackQueue,
+        transports: PusherTransports = .webSocket,
         _ consume: (PusherChannel, Meter) -> Void
     ) async throws -> [String: Double] {
-        let pusher = ClientUnderTest.make(arguments.target, workload, callbackQueue: queue)
+        let pusher = ClientUnderTest.make(arguments.target, workload, callbackQueue: queue, transports: transports)
         let meter = Meter(total: workload.events, warmUp: warmUp, window: workload.window / 2) { [weak pusher] index in
             pusher?.subscribe(Workload.goAheadName(index))
         }

@@ -19,8 +19,15 @@ package protocol Transport: Sendable {
 
 /// An open socket, or one that is being opened. All calls are made on its event loop.
 package protocol TransportConnection: Sendable {
+    /// What carries it, once it is open.
+    var report: TransportReport { get }
+
+    /// How long it may stand still at the most while the client does not read.
+    var longestPause: Duration { get }
+
     /// Writes one text message, to go out with the next ``flush()``. The promise succeeds once the bytes are handed to
-    /// the operating system, and fails where the socket is not open.
+    /// the operating system, or the server has answered the HTTP request that they are in. It fails where the socket is not
+    /// open, and if the answer does not come.
     func send(_ text: String, promise: EventLoopPromise<Void>?)
 
     /// Sends what was written since the last flush.
@@ -34,6 +41,11 @@ package protocol TransportConnection: Sendable {
 
     /// Ends the socket at once, in whatever state it is. No event follows.
     func abort()
+}
+
+extension TransportConnection {
+    package var report: TransportReport { TransportReport(.webSocket) }
+    package var longestPause: Duration { .seconds(5) }
 }
 
 package enum TransportEvent: ~Escapable {

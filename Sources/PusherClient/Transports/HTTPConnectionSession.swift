@@ -1,0 +1,289 @@
+import NIOCore
+import PusherProtocol
+import RealtimeHTTP
+import RealtimeNetworking
+
+/// Carries out what the ``HTTPSessionStateMachine`` decides, on one event loop.
+final class HTTPConnectionSession {
+    private typealias Machine = HTTPSessionStateMachine
+
+    /// A response, or one that has not come yet.
+    private struct Response {
+        var stream: (any HTTPStream)?
+        /// What waits for its turn.
+        var pieces = CircularBuffer<ByteBuffer>()
+        var end: Result<Void, PusherClientError>?
+    }
+
+    private var machine: HTTPSessionStateMachine
+    private var reader: HTTPFrameReader
+    private let request: TransportRequest
+    private let streamer: any HTTPStreamer
+    private let limits: HTTPTransport.Limits
+    private let eventLoop: any EventLoop
+    /// What the client is called with; `nil` at the end.
+    private var receive: (@Sendable (TransportEvent) -> Void)?
+    private var responses: [Int: Response] = [:]
+    private var isHandling = false
+
+    private var sending: (any HTTPStream)?
+    private var sendStatus = 0
+    /// Of the messages that wait, in their order.
+    private var waiting: [EventLoopPromise<Void>?] = []
+    /// Of those that are under way.
+    private var underWay: [EventLoopPromise<Void>?] = []
+    private var timers: [HTTPSessionStateMachine.Timer: Scheduled<Void>] = [:]
+
+    init(
+        _ machine: HTTPSessionStateMachine,
+        _ request: TransportRequest,
+        _ streamer: any HTTPStreamer,
+        _ limits: HTTPTransport.Limits,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) {
+        self.machine = machine
+        self.request = request
+        self.streamer = streamer
+        self.limits = limits
+        self.eventLoop = eventLoop
+        self.receive = receive
+        reader = HTTPFrameReader(maximumMessageSize: limits.messageSize)
+    }
+
+    private var now: Instant { Instant(after: .nanoseconds(Int64(clamping: eventLoop.now.uptimeNanoseconds))) }
+
+    // MARK: Calls
+
+    func start() {
+        if machine.state == .opening { perform(machine.start(now: now)) }
+    }
+
+    func send(_ text: String, promise: EventLoopPromise<Void>?) {
+        guard machine.isOpen else {
+            promise?.fail(PusherClientError(.connectionClosed, "the connection is not open"))
+            return
+        }
+        waiting.append(promise)
+        perform(machine.send(text))
+    }
+
+    func flush() { perform(machine.flush(now: now)) }
+
+    func setReading(_ isReading: Bool) { perform(machine.setReading(isReading, now: now)) }
+
+    func close(code: CloseCode) {
+        // The end must not be reported from within the call.
+        eventLoop.assumeIsolated().execute { [self] in perform(machine.close(code: code, now: now)) }
+    }
+
+    func abort() {
+        receive = nil
+        perform(machine.abort())
+        failPromises(PusherClientError(.connectionClosed, "the connection has ended"))
+    }
+
+    // MARK: What the machine decides
+
+    private func perform(_ actions: [HTTPSessionStateMachine.Action]) {
+        for action in actions { run(action) }
+    }
+
+    private func run(_ action: HTTPSessionStateMachine.Action) {
+        switch action {
+        case .receive(let number, let target):
+            // An action before this one may have ended the session.
+            guard !machine.isClosed else { return }
+            let session = NIOLoopBound(self, eventLoop: eventLoop)
+            responses[number] = Response()
+            responses[number]?.stream = stream(target, body: []) { session.value.received($0, of: number) }
+        case .setReading(let number, let isReading): responses[number]?.stream?.setReading(isReading)
+        case .cancel(let number): responses.removeValue(forKey: number)?.stream?.cancel()
+        case .send(let target, let body, let count):
+            guard !machine.isClosed else { return }
+            underWay = Array(waiting.prefix(count))
+            waiting.removeFirst(count)
+            let session = NIOLoopBound(self, eventLoop: eventLoop)
+            sending = stream(target, body: Array(body.utf8)) { session.value.receivedAnswer($0) }
+        case .sent:
+            let promises = underWay
+            underWay = []
+            sending = nil
+            for promise in promises { promise?.succeed() }
+        case .cancelSend:
+            sending?.cancel()
+            sending = nil
+        case .setTimer(let timer, let delay):
+            timers[timer]?.cancel()
+            timers[timer] = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
+                timers[timer] = nil
+                perform(machine.timerFired(timer, now: now))
+                handleResponses()
+            }
+        case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+        case .report(.opened): receive?(.opened)
+        case .report(.activity): receive?(.activity)
+        case .report(.closed(let closure)):
+            let receive = receive
+            self.receive = nil
+            receive?(.closed(closure))
+            failPromises(closure.error ?? PusherClientError(.connectionClosed, "the connection has ended"))
+        }
+    }
+
+    private func failPromises(_ error: PusherClientError) {
+        let promises = underWay + waiting
+        (underWay, waiting) = ([], [])
+        for promise in promises { promise?.fail(error) }
+    }
+
+    private func stream(
+        _ target: HTTPTarget,
+        body: [UInt8],
+        receive: @escaping @Sendable (HTTPStreamEvent) -> Void
+    ) -> any HTTPStream {
+        var headers = HTTPFields()
+        headers.append("Content-Type", "application/json")
+        for header in request.headers { headers.append(header.name, header.value) }
+        let host = HostName.withBrackets(target.hostname ?? request.http.host)
+        let message = HTTPRequest(
+            url: "\(request.useTLS ? "https" : "http")://\(host):\(request.http.port)\(target.path)",
+            method: "POST",
+            headers: headers,
+            body: body,
+            timeout: .seconds(HTTPRequest.maximumTimeout),
+            maximumResponseSize: .max
+        )
+        let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
+        return streamer.stream(message, redirects: redirects, on: eventLoop, receive: receive)
+    }
+
+    // MARK: Receiving
+
+    private func received(_ event: HTTPStreamEvent, of number: Int) {
+        guard responses[number] != nil else { return }
+        switch event {
+        case .head(let response): perform(machine.answered(number, status: response.status, now: now))
+        case .body(let bytes): responses[number]?.pieces.append(bytes)
+        case .end: responses[number]?.end = .success(())
+        case .failed(let error):
+            responses[number]?.end = .failure(PusherClientError(error, isOpen: machine.state != .opening))
+        }
+        handleResponses()
+    }
+
+    /// Handles what has come of the response that has its turn, then what has come of the next one.
+    private func handleResponses() {
+        // A frame that ends the session can come from within a frame.
+        guard !isHandling else { return }
+        isHandling = true
+        defer { isHandling = false }
+        while let number = machine.currentResponse, let response = responses[number] {
+            if let piece = responses[number]?.pieces.popFirst() {
+                handle(piece, of: number)
+            } else if let end = response.end {
+                responses[number] = nil
+                switch end {
+                case .success: perform(machine.ended(number, now: now))
+                case .failure(let error): perform(machine.failed(number, error))
+                }
+            } else {
+                break
+            }
+        }
+        for (number, response) in responses where number != machine.currentResponse {
+            switch response.end {
+            case nil: break
+            case .success?:
+                if Self.isRefusal(response.pieces) { perform(machine.refusedHandover(number)) }
+            case .failure(let error)?: perform(machine.failed(number, error))
+            }
+        }
+    }
+
+    /// Whether a response says that another one of its session is still open, and nothing else.
+    private static func isRefusal(_ pieces: CircularBuffer<ByteBuffer>) -> Bool {
+        var reader = HTTPFrameReader(maximumMessageSize: 4_096)
+        var isRefused = false
+        for piece in pieces {
+            let isOfThat = try? reader.read(piece.readableBytesUInt8Span) { frame in
+                switch frame {
+                case .close(let code, _):
+                    isRefused = code == .otherConnectionOpen
+                    return isRefused
+                case .heartbeat: return true
+                case .message, .open: return false
+                }
+            }
+            guard isOfThat == true else { return false }
+        }
+        return isRefused || pieces.isEmpty
+    }
+
+    private func handle(_ piece: ByteBuffer, of number: Int) {
+        var hasMessages = false
+        do throws(HTTPFrameViolation) {
+            _ = try reader.read(piece.readableBytesUInt8Span) { frame in
+                switch frame {
+                case .message(let bytes):
+                    guard machine.state != .opening else {
+                        perform(machine.violatedOrder())
+                        break
+                    }
+                    hasMessages = true
+                    // After `close` nobody wants it.
+                    if machine.isOpen { receive?(.text(bytes)) }
+                case .open(let hostname?) where !HostName.isValid(hostname):
+                    perform(machine.violated(.malformed("o")))
+                case .open(let hostname): perform(machine.opened(hostname: hostname, now: now))
+                case .heartbeat(let wantsAnswer): perform(machine.heartbeat(wantsAnswer: wantsAnswer, now: now))
+                case .close(let code, let reason): perform(machine.closedByServer(code, reason: reason))
+                }
+                return !machine.isClosed
+            }
+        } catch {
+            perform(machine.violated(error))
+        }
+        reader.releaseMemory()
+        let isAtFrameEnd = reader.isAtFrameEnd
+        perform(
+            machine.handled(
+                size: piece.readableBytes,
+                hasMessages: hasMessages,
+                isAtFrameEnd: isAtFrameEnd,
+                of: number,
+                now: now
+            )
+        )
+        if !hasMessages { receive?(.activity) }
+        receive?(.readComplete)
+    }
+
+    // MARK: The answer to a request with messages
+
+    private func receivedAnswer(_ event: HTTPStreamEvent) {
+        guard sending != nil else { return }
+        switch event {
+        case .head(let response): sendStatus = response.status
+        case .body: break
+        case .end: perform(machine.sendAnswered(status: sendStatus, now: now))
+        case .failed(let error): perform(machine.sendFailed(PusherClientError(error, isOpen: true)))
+        }
+    }
+}
+
+extension PusherClientError {
+    /// - Parameter isOpen: Whether there was a connection that is lost by it.
+    fileprivate init(_ error: HTTPRequestError, isOpen: Bool) {
+        let message = isOpen ? "the connection over HTTP was lost: \(error.message)" : error.message
+        let code: Code =
+            switch error.kind {
+            case .failed where error.cause is TLSFailure: .tlsFailed
+            case .failed where isOpen: .connectionClosed
+            case .redirectRefused where !isOpen: .upgradeFailed
+            case .invalidRequest: .invalidOption
+            case .failed, .timedOut, .redirectRefused, .shutDown: isOpen ? .connectionClosed : .connectionFailed
+            }
+        self.init(code, message, cause: error.cause)
+    }
+}

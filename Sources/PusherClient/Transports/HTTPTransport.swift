@@ -1,0 +1,83 @@
+package import NIOCore
+import PusherProtocol
+package import RealtimeHTTP
+
+/// The protocol's messages over HTTP requests.
+package struct HTTPTransport: Transport {
+    package struct Limits: Hashable, Sendable {
+        /// In bytes.
+        package var messageSize: Int
+        /// The most bytes that may wait to be sent.
+        package var sendBufferSize: Int
+
+        package init(messageSize: Int = 16 << 20, sendBufferSize: Int = 16 << 20) {
+            self.messageSize = messageSize
+            self.sendBufferSize = sendBufferSize
+        }
+    }
+
+    private let mode: HTTPSessionStateMachine.Mode
+    private let streamer: any HTTPStreamer
+    private let limits: Limits
+    private let makeName: @Sendable () -> HTTPSessionName
+
+    /// - Parameter makeName: Names a session. No two sessions may have the same name.
+    package init(
+        _ mode: HTTPSessionStateMachine.Mode,
+        over streamer: any HTTPStreamer,
+        limits: Limits = Limits(),
+        makeName: @escaping @Sendable () -> HTTPSessionName = Self.randomName
+    ) {
+        self.mode = mode
+        self.streamer = streamer
+        self.limits = limits
+        self.makeName = makeName
+    }
+
+    @Sendable package static func randomName() -> HTTPSessionName {
+        var generator = SystemRandomNumberGenerator()
+        return HTTPSessionName(using: &generator)
+    }
+
+    package func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        let machine = HTTPSessionStateMachine(
+            mode,
+            at: request.http,
+            makeName(),
+            sendBufferSize: limits.sendBufferSize
+        )
+        let connection = HTTPConnection(
+            HTTPConnectionSession(machine, request, streamer, limits, on: eventLoop, receive: receive),
+            TransportReport(mode == .streaming ? .httpStreaming : .httpPolling),
+            on: eventLoop
+        )
+        eventLoop.execute { connection.start() }
+        return connection
+    }
+}
+
+/// One connection over HTTP. All calls are made on its event loop.
+private final class HTTPConnection: TransportConnection {
+    let report: TransportReport
+    /// A server ends a session that does not poll for 5 s.
+    var longestPause: Duration { report.transport == .httpPolling ? .seconds(3) : .seconds(5) }
+    private let session: NIOLoopBoundBox<HTTPConnectionSession>
+
+    init(_ session: sending HTTPConnectionSession, _ report: TransportReport, on eventLoop: any EventLoop) {
+        self.report = report
+        self.session = .makeBoxSendingValue(session, eventLoop: eventLoop)
+    }
+
+    func start() { session.value.start() }
+
+    /// The promise succeeds when the server has answered the request that the message is in.
+    func send(_ text: String, promise: EventLoopPromise<Void>?) { session.value.send(text, promise: promise) }
+    func flush() { session.value.flush() }
+    func setReading(_ isReading: Bool) { session.value.setReading(isReading) }
+    func close(code: CloseCode, reason: String) { session.value.close(code: code) }
+    func abort() { session.value.abort() }
+}

@@ -1,0 +1,338 @@
+import NIOConcurrencyHelpers
+package import NIOCore
+import PusherProtocol
+package import RealtimeHTTP
+
+/// Several transports as one: each attempt finds the best one that gets through.
+package struct TransportChooser: Transport {
+    package struct Option: Sendable {
+        package var kind: PusherTransport
+        package var transport: any Transport
+
+        package init(_ kind: PusherTransport, _ transport: any Transport) {
+            self.kind = kind
+            self.transport = transport
+        }
+    }
+
+    private let options: [Option]
+    /// Those that cannot be used, and why.
+    private let unusable: [PusherTransport: PusherClientError]
+    private let shortestLifetime: Duration
+    fileprivate let memories = NIOLockedValueBox(TransportMemories())
+
+    /// - Parameters:
+    ///   - options: In the order of preference.
+    ///   - unusable: Those that the app allows and that cannot be used.
+    ///   - shortestLifetime: How long a stream has to live, so that it counts as stable.
+    package init(
+        _ options: [Option],
+        unusable: [PusherTransport: PusherClientError] = [:],
+        shortestLifetime: Duration = .seconds(150)
+    ) {
+        self.options = options
+        self.unusable = unusable
+        self.shortestLifetime = shortestLifetime
+    }
+
+    package func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        let connection = ChosenConnection(
+            ChoosingSession(self, request, on: eventLoop, receive: receive),
+            on: eventLoop
+        )
+        eventLoop.execute { connection.start() }
+        return connection
+    }
+
+    /// The transport that the options ask for.
+    ///
+    /// - Parameters:
+    ///   - webSocket: What opens WebSockets.
+    ///   - streamer: What makes HTTP requests.
+    ///   - makeName: Names a session of an HTTP transport. No two may have the same name.
+    package static func transport(
+        for options: PusherClientOptions,
+        webSocket: any Transport,
+        streamer: any HTTPStreamer,
+        makeName: @escaping @Sendable () -> HTTPSessionName = HTTPTransport.randomName
+    ) -> any Transport {
+        let isPinned = !options.tls.pins.isEmpty
+        let limits = HTTPTransport.Limits(
+            messageSize: options.limits.messageSize,
+            sendBufferSize: options.limits.sendBufferSize
+        )
+        var usable: [Option] = []
+        var unusable: [PusherTransport: PusherClientError] = [:]
+        for kind in options.transports.elements {
+            switch kind {
+            case .webSocket: usable.append(Option(kind, webSocket))
+            case .httpStreaming, .httpPolling:
+                guard !isPinned else {
+                    unusable[kind] = PusherClientError(.invalidOption, "tls.pins cannot be checked by \(kind)")
+                    continue
+                }
+                let mode: HTTPSessionStateMachine.Mode = kind == .httpStreaming ? .streaming : .polling
+                usable.append(Option(kind, HTTPTransport(mode, over: streamer, limits: limits, makeName: makeName)))
+            }
+        }
+        if usable.count == 1, unusable.isEmpty { return usable[0].transport }
+        // What cannot be used opens nothing: the client knows of it before.
+        guard !usable.isEmpty else { return webSocket }
+        let timeouts = options.timeouts.clamped
+        return TransportChooser(
+            usable,
+            unusable: unusable,
+            // A stream that is silent from its beginning is lost after the activity timeout and that of the pong.
+            shortestLifetime: .seconds(150) + timeouts.pong
+        )
+    }
+
+    fileprivate func plan(_ server: TransportMemories.Server, now: Instant) -> TransportMemory.Plan {
+        var plan = memories.withLockedValue { $0[server].plan(options.map(\.kind), now: now) }
+        plan.unused.merge(unusable) { _, unusable in unusable }
+        return plan
+    }
+
+    fileprivate func transport(_ kind: PusherTransport) -> (any Transport)? {
+        options.first { $0.kind == kind }?.transport
+    }
+
+    fileprivate func lost(
+        _ transport: PusherTransport,
+        lifetime: Duration,
+        _ server: TransportMemories.Server,
+        now: Instant
+    ) {
+        memories.withLockedValue {
+            $0[server].lost(transport, lifetime: lifetime, shortest: shortestLifetime, now: now)
+        }
+    }
+}
+
+/// What the client has learned about the transports of the servers that it was connected to.
+private struct TransportMemories: Sendable {
+    struct Server: Hashable, Sendable {
+        let host: String
+        let port: Int
+        let useTLS: Bool
+        let http: HTTPPlace
+
+        init(_ request: TransportRequest) {
+            (host, port, useTLS, http) = (request.host, request.port, request.useTLS, request.http)
+        }
+    }
+
+    private static let limit = 16
+    private var memories: [(server: Server, memory: TransportMemory)] = []
+
+    subscript(server: Server) -> TransportMemory {
+        get { memories.first { $0.server == server }?.memory ?? TransportMemory() }
+        set {
+            memories.removeAll { $0.server == server }
+            memories.append((server, newValue))
+            if memories.count > Self.limit { memories.removeFirst() }
+        }
+    }
+}
+
+/// A connection whose transport is being chosen, or was. All calls are made on its event loop.
+private final class ChosenConnection: TransportConnection {
+    private let session: NIOLoopBoundBox<ChoosingSession>
+
+    init(_ session: sending ChoosingSession, on eventLoop: any EventLoop) {
+        self.session = .makeBoxSendingValue(session, eventLoop: eventLoop)
+    }
+
+    var report: TransportReport { session.value.report }
+    var longestPause: Duration { session.value.chosen?.longestPause ?? .seconds(5) }
+
+    func start() { session.value.start() }
+
+    func send(_ text: String, promise: EventLoopPromise<Void>?) {
+        guard let chosen = session.value.chosen else {
+            promise?.fail(PusherClientError(.connectionClosed, "the connection is not open"))
+            return
+        }
+        chosen.send(text, promise: promise)
+    }
+
+    func flush() { session.value.chosen?.flush() }
+    func setReading(_ isReading: Bool) { session.value.chosen?.setReading(isReading) }
+    func close(code: CloseCode, reason: String) { session.value.close(code: code, reason: reason) }
+    func abort() { session.value.abort() }
+}
+
+/// Carries out what a ``TransportChoice`` decides, on one event loop.
+private final class ChoosingSession {
+    /// What a candidate has brought before it was chosen.
+    private enum Held {
+        case text([UInt8])
+        case binary(ByteBuffer)
+        case activity
+        case readComplete
+    }
+
+    private struct Candidate {
+        let kind: PusherTransport
+        var connection: (any TransportConnection)?
+        var held: [Held] = []
+    }
+
+    private let chooser: TransportChooser
+    private let request: TransportRequest
+    private let server: TransportMemories.Server
+    private let eventLoop: any EventLoop
+    private var choice: TransportChoice?
+    private var candidates: [Int: Candidate] = [:]
+    private var timers: [TransportChoice.Timer: Scheduled<Void>] = [:]
+    /// What the client is called with; `nil` at the end.
+    private var receive: (@Sendable (TransportEvent) -> Void)?
+    private var chosenNumber: Int?
+    private(set) var chosen: (any TransportConnection)?
+    private(set) var report = TransportReport(.webSocket)
+    private var since = Instant()
+    /// Whether the client has asked for the end.
+    private var isClosing = false
+
+    init(
+        _ chooser: TransportChooser,
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) {
+        self.chooser = chooser
+        self.request = request
+        server = TransportMemories.Server(request)
+        self.eventLoop = eventLoop
+        self.receive = receive
+    }
+
+    private var now: Instant { Instant(after: .nanoseconds(Int64(clamping: eventLoop.now.uptimeNanoseconds))) }
+
+    // MARK: Calls
+
+    func start() {
+        guard receive != nil else { return }
+        choice = TransportChoice(chooser.plan(server, now: now))
+        perform(choice?.start(now: now))
+    }
+
+    func close(code: CloseCode, reason: String) {
+        isClosing = true
+        guard let chosen else {
+            abortCandidates()
+            // The end must not be reported from within the call.
+            return eventLoop.assumeIsolated().execute { [self] in end(TransportClosure(code: code)) }
+        }
+        chosen.close(code: code, reason: reason)
+    }
+
+    func abort() {
+        if chosen != nil, !isClosing { noteLoss() }
+        receive = nil
+        abortCandidates()
+        chosen?.abort()
+        chosen = nil
+    }
+
+    private func abortCandidates() { perform(choice?.abort()) }
+
+    // MARK: What is decided
+
+    private func perform(_ actions: [TransportChoice.Action]?) {
+        for action in actions ?? [] { run(action) }
+    }
+
+    private func run(_ action: TransportChoice.Action) {
+        switch action {
+        case .open(let number, let kind):
+            let session = NIOLoopBound(self, eventLoop: eventLoop)
+            candidates[number] = Candidate(kind: kind)
+            candidates[number]?.connection = chooser.transport(kind)?.open(request, on: eventLoop) { event in
+                session.value.received(event, from: number)
+            }
+        case .abort(let number): candidates.removeValue(forKey: number)?.connection?.abort()
+        case .hold(let number): candidates[number]?.connection?.setReading(false)
+        case .setTimer(let timer, let delay):
+            timers[timer]?.cancel()
+            timers[timer] = eventLoop.assumeIsolated().scheduleTask(in: TimeAmount(clamping: delay)) { [self] in
+                timers[timer] = nil
+                perform(choice?.timerFired(timer, now: now))
+            }
+        case .cancelTimer(let timer): timers.removeValue(forKey: timer)?.cancel()
+        case .choose(let number, let report): choose(number, report)
+        case .remember(let kind, let latency):
+            chooser.memories.withLockedValue { $0[server].connected(kind, latency: latency, now: now) }
+        case .forget: chooser.memories.withLockedValue { $0[server].forget() }
+        case .fail(let closure): end(closure)
+        }
+    }
+
+    private func choose(_ number: Int, _ report: TransportReport) {
+        guard let candidate = candidates.removeValue(forKey: number), let connection = candidate.connection else {
+            return
+        }
+        (chosenNumber, chosen, self.report, since) = (number, connection, report, now)
+        receive?(.opened)
+        for event in candidate.held {
+            switch event {
+            case .text(let bytes): receive?(.text(bytes.span))
+            case .binary(let bytes): receive?(.binary(bytes))
+            case .activity: receive?(.activity)
+            case .readComplete: receive?(.readComplete)
+            }
+        }
+        if !candidate.held.isEmpty { chosen?.setReading(true) }
+    }
+
+    // MARK: What comes
+
+    private func received(_ event: TransportEvent, from number: Int) {
+        guard number == chosenNumber else { return receivedBefore(event, from: number) }
+        if case .closed(let closure) = event {
+            if !isClosing, closure.code.map({ $0.rawValue < 4000 }) ?? true { noteLoss() }
+            chosen = nil
+            return end(closure)
+        }
+        receive?(event)
+    }
+
+    /// Before a transport is chosen.
+    private func receivedBefore(_ event: TransportEvent, from number: Int) {
+        guard candidates[number] != nil else { return }
+        switch event {
+        case .opened: perform(choice?.opened(number))
+        case .text(let bytes):
+            perform(choice?.ready(number, now: now))
+            guard number != chosenNumber else {
+                receive?(event)
+                return
+            }
+            let text = bytes.withUnsafeBufferPointer { Array($0) }
+            candidates[number]?.held.append(.text(text))
+        case .binary(let bytes): candidates[number]?.held.append(.binary(bytes))
+        case .activity: hold(.activity, from: number)
+        case .readComplete: hold(.readComplete, from: number)
+        case .closed(let closure):
+            candidates[number] = nil
+            perform(choice?.closed(number, closure, now: now))
+        }
+    }
+
+    /// Of no interest without a message before it.
+    private func hold(_ event: Held, from number: Int) {
+        if candidates[number]?.held.isEmpty == false { candidates[number]?.held.append(event) }
+    }
+
+    private func noteLoss() { chooser.lost(report.transport, lifetime: now - since, server, now: now) }
+
+    private func end(_ closure: TransportClosure) {
+        let receive = receive
+        self.receive = nil
+        receive?(.closed(closure))
+    }
+}

@@ -1,0 +1,198 @@
+package import PusherProtocol
+import RealtimePrimitives
+
+/// What one line of a response says, where the protocol's messages travel over HTTP.
+package enum HTTPFrame: ~Escapable {
+    /// `o`: the session is open. Its later requests go to the host named, if there is one.
+    case open(hostname: String?)
+    /// One of the messages of an `a` frame, or that of an `m` frame: valid UTF-8. The bytes are gone when the receiver returns.
+    case message(Span<UInt8>)
+    /// `h`, or an `a` frame without a message: the server is there.
+    case heartbeat(wantsAnswer: Bool)
+    /// `c`: the server has closed the session.
+    case close(CloseCode, reason: String)
+}
+
+/// Why a response cannot be read on.
+package enum HTTPFrameViolation: Error, Hashable, Sendable {
+    /// A frame is longer than that many bytes.
+    case tooLong(limit: Int)
+    /// A frame, of which this is the first character, does not have the rest that it must have.
+    case malformed(Character)
+    /// A frame is not UTF-8.
+    case invalidText
+}
+
+/// Makes frames of the bytes of a response, however they are cut.
+///
+/// A frame is a line. A line that is cut is kept until its end has come; any other is read where it is. After it has thrown,
+/// the reader must not be used.
+package struct HTTPFrameReader: ~Copyable {
+    private let limit: Int
+    private let messageLimit: Int
+    /// The beginning of a line whose end has not come.
+    private var line: [UInt8] = []
+    private var text = UnescapedText()
+
+    /// - Parameters:
+    ///   - maximumMessageSize: In bytes.
+    ///   - joinedSize: What a frame may have beside two bytes for each of a message, which is escaped: servers join messages.
+    package init(maximumMessageSize: Int, joinedSize: Int = 256 * 1_024) {
+        messageLimit = maximumMessageSize
+        limit = maximumMessageSize * 2 + joinedSize
+    }
+
+    /// Whether all that was read ends at a frame's end.
+    package var isAtFrameEnd: Bool { line.isEmpty }
+
+    /// Reads the next piece of the response.
+    ///
+    /// - Parameter receive: Called with each frame that is complete; returns whether to go on. What is left of the piece is
+    ///   dropped if not.
+    /// - Returns: Whether it came to the end of the piece.
+    package mutating func read(
+        _ piece: Span<UInt8>,
+        _ receive: (borrowing HTTPFrame) -> Bool
+    ) throws(HTTPFrameViolation) -> Bool {
+        var start = 0
+        while let end = piece.firstNewline(from: start) {
+            let part = piece.extracting(start..<end)
+            start = end + 1
+            if line.isEmpty {
+                guard part.count <= limit else { throw .tooLong(limit: limit) }
+                guard try readLine(part, receive) else { return false }
+            } else {
+                try keep(part)
+                // Its memory is wanted again by the next line that is cut, unless that was a long one.
+                var line = [UInt8]()
+                swap(&line, &self.line)
+                guard try readLine(line.span, receive) else { return false }
+                guard line.count <= 16_384 else { continue }
+                line.removeAll(keepingCapacity: true)
+                self.line = line
+            }
+        }
+        try keep(piece.extracting(start..<piece.count))
+        return true
+    }
+
+    /// Gives back the memory that messages were unescaped in.
+    package mutating func releaseMemory() { text.releaseMemory() }
+
+    private mutating func keep(_ part: Span<UInt8>) throws(HTTPFrameViolation) {
+        guard part.count <= limit - line.count else { throw .tooLong(limit: limit) }
+        part.withUnsafeBufferPointer { line.append(contentsOf: $0) }
+    }
+
+    private mutating func readLine(
+        _ line: Span<UInt8>,
+        _ receive: (borrowing HTTPFrame) -> Bool
+    ) throws(HTTPFrameViolation) -> Bool {
+        guard line.count > 0 else { return true }
+        guard line.withUnsafeBytes({ $0.isUTF8 }) else { throw .invalidText }
+        switch line[0] {
+        case UInt8(ascii: "a"): return try readMessages(line, receive)
+        case UInt8(ascii: "m"):
+            let start = line.skippingWhitespace(from: 1)
+            var end = start
+            guard try readMessage(line, at: &end, "m", receive) else { return false }
+            guard line.skippingWhitespace(from: end) == line.count else { throw .malformed("m") }
+            return true
+        case UInt8(ascii: "h"): return receive(.heartbeat(wantsAnswer: true))
+        case UInt8(ascii: "o"): return receive(.open(hostname: try Self.hostname(line)))
+        case UInt8(ascii: "c"):
+            let (code, reason) = try Self.close(line)
+            return receive(.close(code, reason: reason))
+        default: return true
+        }
+    }
+
+    // MARK: Messages
+
+    private mutating func readMessages(
+        _ line: Span<UInt8>,
+        _ receive: (borrowing HTTPFrame) -> Bool
+    ) throws(HTTPFrameViolation) -> Bool {
+        var index = line.skippingWhitespace(from: 1)
+        guard index < line.count, line[index] == UInt8(ascii: "[") else { throw .malformed("a") }
+        index = line.skippingWhitespace(from: index + 1)
+        if index < line.count, line[index] == UInt8(ascii: "]") {
+            guard line.skippingWhitespace(from: index + 1) == line.count else { throw .malformed("a") }
+            return receive(.heartbeat(wantsAnswer: false))
+        }
+        while true {
+            guard try readMessage(line, at: &index, "a", receive) else { return false }
+            index = line.skippingWhitespace(from: index)
+            guard index < line.count else { throw .malformed("a") }
+            if line[index] == UInt8(ascii: "]") { break }
+            guard line[index] == UInt8(ascii: ",") else { throw .malformed("a") }
+            index = line.skippingWhitespace(from: index + 1)
+        }
+        guard line.skippingWhitespace(from: index + 1) == line.count else { throw .malformed("a") }
+        return true
+    }
+
+    /// Reads the string at the index, and moves the index behind it.
+    private mutating func readMessage(
+        _ line: Span<UInt8>,
+        at index: inout Int,
+        _ kind: Character,
+        _ receive: (borrowing HTTPFrame) -> Bool
+    ) throws(HTTPFrameViolation) -> Bool {
+        let messageLimit = messageLimit
+        let goesOn = text.readString(line, at: &index) { bytes -> Bool? in
+            bytes.count <= messageLimit ? receive(.message(bytes)) : nil
+        }
+        guard let goesOn else { throw .malformed(kind) }
+        guard let goesOn else { throw .tooLong(limit: messageLimit) }
+        return goesOn
+    }
+
+    // MARK: Rare frames
+
+    private static func hostname(_ line: Span<UInt8>) throws(HTTPFrameViolation) -> String? {
+        guard line.skippingWhitespace(from: 1) < line.count else { return nil }
+        guard case .object(let members)? = value(behindFirst: line) else { throw .malformed("o") }
+        switch members["hostname"] {
+        case nil, .null?: return nil
+        case .string(let name)?: return name
+        default: throw .malformed("o")
+        }
+    }
+
+    private static func close(_ line: Span<UInt8>) throws(HTTPFrameViolation) -> (CloseCode, reason: String) {
+        guard case .array(let elements)? = value(behindFirst: line), let code = elements.first?.integer,
+            (1000...4999).contains(code)
+        else { throw .malformed("c") }
+        let reason = elements.count > 1 ? elements[1].string ?? "" : ""
+        return (CloseCode(rawValue: code), reason)
+    }
+
+    private static func value(behindFirst line: Span<UInt8>) -> JSONValue? {
+        // No such frame has more to say.
+        guard line.count <= 4_096 else { return nil }
+        return JSONValue(
+            parsing: line.extracting(1..<line.count).withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+        )
+    }
+}
+
+extension Span<UInt8> {
+    @inline(__always)
+    fileprivate func firstNewline(from start: Int) -> Int? {
+        var index = start
+        let newlines = SIMD32<UInt8>(repeating: 0x0A)
+        while index &+ 32 <= count {
+            let part = bytes.unsafeLoadUnaligned(fromByteOffset: index, as: SIMD32<UInt8>.self)
+            let marks = SIMD32<UInt8>(repeating: 0).replacing(with: 1, where: part .== newlines)
+            let words = unsafeBitCast(marks, to: SIMD4<UInt64>.self)
+            if words[0] | words[1] | words[2] | words[3] != 0 { break }
+            index &+= 32
+        }
+        while index < count {
+            if self[index] == 0x0A { return index }
+            index &+= 1
+        }
+        return nil
+    }
+}

@@ -1,0 +1,47 @@
+/// Where the HTTP transports of an app are.
+package struct HTTPPlace: Hashable, Sendable {
+    package var host: String
+    package var port: Int
+    /// The prefix with `/app/KEY`.
+    package var path: String
+    /// For receiving requests.
+    package var query: String
+
+    package init(host: String, port: Int, path: String, query: String) {
+        self.host = host
+        self.port = port
+        self.path = path
+        self.query = query
+    }
+
+    /// - Parameter target: Path and query.
+    init(host: String, port: Int, target: String) {
+        let parts = target.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+        self.init(host: host, port: port, path: String(parts[0]), query: parts.count > 1 ? String(parts[1]) : "")
+    }
+}
+
+/// Where one request goes.
+package struct HTTPTarget: Hashable, Sendable {
+    /// The host that the server has named for the session; `nil` for that of the place.
+    package var hostname: String?
+    /// With the query.
+    package var path: String
+
+    package init(hostname: String? = nil, path: String) {
+        self.hostname = hostname
+        self.path = path
+    }
+}
+
+/// The name that the client gives to a session, in the path of its requests: `123/8fa02kds`.
+package struct HTTPSessionName: Hashable, Sendable, CustomStringConvertible {
+    package let description: String
+
+    package init(using generator: inout some RandomNumberGenerator) {
+        let letters = Array("0123456789abcdefghijklmnopqrstuv")
+        let server = Int.random(in: 0..<1_000, using: &generator)
+        let name = String((0..<8).map { _ in letters[Int.random(in: 0..<letters.count, using: &generator)] })
+        description = "\(server)/\(name)"
+    }
+}

@@ -1,0 +1,198 @@
+import PusherProtocol
+
+/// One attempt to connect by the best transport that gets through.
+///
+/// The preferred transport begins, and others join it if it takes long or fails. The first whose server speaks is chosen, unless
+/// a preferred one is open by then: that one gets a moment for its first message.
+package struct TransportChoice: Hashable, Sendable {
+    package enum Action: Hashable, Sendable {
+        case open(Int, PusherTransport)
+        /// End a candidate at once.
+        case abort(Int)
+        /// Keep what a candidate brings. It may be chosen yet.
+        case hold(Int)
+        case setTimer(Timer, after: Duration)
+        case cancelTimer(Timer)
+        /// Hand the candidate over to the client.
+        case choose(Int, TransportReport)
+        /// Remember the transport that was chosen, and how long it took.
+        case remember(PusherTransport, latency: Duration)
+        /// The transport that was remembered does not connect any more.
+        case forget
+        /// No transport connects.
+        case fail(TransportClosure)
+    }
+
+    package enum Timer: Hashable, Sendable, CaseIterable {
+        /// The next transport begins.
+        case next
+        /// The remembered transport has had its time.
+        case remembered
+        /// A better one that is open has had its time.
+        case moment
+    }
+
+    private enum State: Hashable, Sendable {
+        case connecting
+        case open
+        /// The server has spoken.
+        case ready
+    }
+
+    private struct Candidate: Hashable, Sendable {
+        let number: Int
+        let transport: PusherTransport
+        let since: Instant
+        var state = State.connecting
+    }
+
+    static let moment = Duration.milliseconds(500)
+
+    private let plan: TransportMemory.Plan
+    private var candidates: [Candidate] = []
+    /// Those that have not begun.
+    private var waiting: ArraySlice<PusherTransport> = []
+    private var isRemembering = false
+    private var count = 0
+    private var failures: [PusherTransport: TransportClosure] = [:]
+    private var isOver = false
+
+    package init(_ plan: TransportMemory.Plan) { self.plan = plan }
+
+    package mutating func start(now: Instant) -> [Action] {
+        guard let remembered = plan.remembered else { return startAll(now: now) }
+        isRemembering = true
+        return open(remembered.transport, now: now) + [.setTimer(.remembered, after: remembered.timeout)]
+    }
+
+    // MARK: The candidates
+
+    package mutating func opened(_ number: Int) -> [Action] {
+        guard let index = index(of: number) else { return [] }
+        candidates[index].state = .open
+        return []
+    }
+
+    /// The first message of a candidate has come.
+    package mutating func ready(_ number: Int, now: Instant) -> [Action] {
+        guard let index = index(of: number), candidates[index].state != .ready else { return [] }
+        candidates[index].state = .ready
+        let isBetterOpen = candidates.contains { $0.state == .open && isBetter($0, than: candidates[index]) }
+        if isBetterOpen { return [.hold(number), .setTimer(.moment, after: Self.moment)] }
+        return choose(now: now)
+    }
+
+    package mutating func closed(_ number: Int, _ closure: TransportClosure, now: Instant) -> [Action] {
+        guard let index = index(of: number) else { return [] }
+        let candidate = candidates.remove(at: index)
+        // The server has spoken about the app: it would say the same to all.
+        if let code = closure.code, code.rawValue >= 4000 { return fail(closure) }
+        failures[candidate.transport] = closure
+        if isRemembering { return endRemembering(now: now) }
+        if candidates.contains(where: { $0.state == .ready }) {
+            return candidates.contains { $0.state == .open } ? [] : choose(now: now)
+        }
+        if !waiting.isEmpty { return [.cancelTimer(.next)] + openNext(now: now) }
+        guard candidates.isEmpty else { return [] }
+        return fail(allFailed ?? closure)
+    }
+
+    package mutating func timerFired(_ timer: Timer, now: Instant) -> [Action] {
+        guard !isOver else { return [] }
+        switch timer {
+        case .next: return openNext(now: now)
+        case .remembered:
+            guard isRemembering else { return [] }
+            for candidate in candidates { note(candidate, now: now) }
+            return endRemembering(now: now)
+        case .moment: return choose(now: now)
+        }
+    }
+
+    /// Nobody wants the connection any more.
+    package mutating func abort() -> [Action] { end() }
+
+    // MARK: Opening
+
+    private mutating func startAll(now: Instant) -> [Action] {
+        waiting = plan.transports[...]
+        return openNext(now: now)
+    }
+
+    private mutating func openNext(now: Instant) -> [Action] {
+        guard let transport = waiting.popFirst() else { return [] }
+        var actions = open(transport, now: now)
+        if !waiting.isEmpty { actions.append(.setTimer(.next, after: Self.patience(with: transport))) }
+        return actions
+    }
+
+    private mutating func open(_ transport: PusherTransport, now: Instant) -> [Action] {
+        count += 1
+        candidates.append(Candidate(number: count, transport: transport, since: now))
+        return [.open(count, transport)]
+    }
+
+    /// How long a transport is tried before another one joins it.
+    private static func patience(with transport: PusherTransport) -> Duration {
+        transport == .webSocket ? .seconds(2) : .seconds(4)
+    }
+
+    private mutating func endRemembering(now: Instant) -> [Action] {
+        isRemembering = false
+        var actions: [Action] = [.cancelTimer(.remembered), .forget]
+        actions += candidates.map { .abort($0.number) }
+        candidates = []
+        return actions + startAll(now: now)
+    }
+
+    // MARK: Choosing
+
+    private mutating func choose(now: Instant) -> [Action] {
+        let ready = candidates.filter { $0.state == .ready }
+        guard let chosen = ready.min(by: { isBetter($0, than: $1) }) else { return [] }
+        candidates.removeAll { $0.number == chosen.number }
+        for candidate in candidates { note(candidate, now: now) }
+        var unused = plan.unused
+        for (transport, closure) in failures where transport != chosen.transport {
+            unused[transport] = closure.error ?? .closed(closure)
+        }
+        return end() + [
+            .remember(chosen.transport, latency: now - chosen.since),
+            .choose(chosen.number, TransportReport(chosen.transport, unused: unused)),
+        ]
+    }
+
+    /// The candidate has no connection by now.
+    private mutating func note(_ candidate: Candidate, now: Instant) {
+        let error = PusherClientError.noConnection(over: candidate.transport, within: now - candidate.since)
+        failures[candidate.transport] = TransportClosure(code: nil, error: error)
+    }
+
+    /// The failure of the preferred transport, with the reasons of the others.
+    private var allFailed: TransportClosure? {
+        var closures = plan.transports.compactMap { transport in failures[transport].map { (transport, $0) } }
+        guard closures.count > 1 else { return closures.first?.1 }
+        var (_, closure) = closures.removeFirst()
+        closure.error = .noTransport(
+            closure.error ?? .closed(closure),
+            others: closures.map { ($0, $1.error ?? .closed($1)) }
+        )
+        return closure
+    }
+
+    private mutating func fail(_ closure: TransportClosure) -> [Action] { end() + [.fail(closure)] }
+
+    private mutating func end() -> [Action] {
+        guard !isOver else { return [] }
+        isOver = true
+        defer { (candidates, waiting) = ([], []) }
+        return candidates.map { .abort($0.number) } + Timer.allCases.map { .cancelTimer($0) }
+    }
+
+    private func index(of number: Int) -> Int? { candidates.firstIndex { $0.number == number } }
+
+    private func isBetter(_ one: Candidate, than other: Candidate) -> Bool {
+        let order = plan.transports
+        return order.firstIndex(of: one.transport) ?? order.count < order.firstIndex(of: other.transport) ?? order.count
+    }
+}

@@ -1,0 +1,95 @@
+/// What was learned about the transports of one server, over its attempts.
+package struct TransportMemory: Hashable, Sendable {
+    /// What carried a connection last.
+    private struct Success: Hashable, Sendable {
+        var transport: PusherTransport
+        /// From its beginning to the server's first message.
+        var latency: Duration
+        var time: Instant
+    }
+
+    /// How an attempt goes about it.
+    package struct Plan: Hashable, Sendable {
+        /// In the order of preference.
+        package var transports: [PusherTransport]
+        /// The transport that is tried alone first, and for how long.
+        package var remembered: Remembered?
+        /// Why others that are allowed are not tried.
+        package var unused: [PusherTransport: PusherClientError] = [:]
+
+        package struct Remembered: Hashable, Sendable {
+            package var transport: PusherTransport
+            package var timeout: Duration
+
+            package init(_ transport: PusherTransport, timeout: Duration) {
+                self.transport = transport
+                self.timeout = timeout
+            }
+        }
+
+        package init(_ transports: [PusherTransport], remembered: Remembered? = nil) {
+            self.transports = transports
+            self.remembered = remembered
+        }
+    }
+
+    /// How long anything is remembered.
+    static let lifetime = Duration.seconds(30 * 60)
+    /// How often a better transport is tried again before one that is not as good.
+    static let chances = 3
+    static let streamLives = 2
+
+    private var success: Success?
+    /// How often the remembered transport was passed over, in favour of a better one.
+    private var chancesTaken = 0
+    private var streamLives = Self.streamLives
+    /// When a stream was last lost too early.
+    private var streamLostAt: Instant?
+
+    package init() {}
+
+    /// Plans the next attempt.
+    ///
+    /// - Parameter transports: Those that the app allows and that can be used, in the order of preference.
+    package mutating func plan(_ transports: [PusherTransport], now: Instant) -> Plan {
+        var plan = Plan(transports)
+        if let streamLostAt, now - streamLostAt > Self.lifetime {
+            (streamLives, self.streamLostAt) = (Self.streamLives, nil)
+        }
+        if streamLives <= 0, transports.contains(.httpPolling), transports.contains(.httpStreaming) {
+            plan.transports.removeAll { $0 == .httpStreaming }
+            plan.unused[.httpStreaming] = .unstableStream(Self.streamLives)
+        }
+        if let success, now - success.time > Self.lifetime { forget() }
+        guard let success, plan.transports.contains(success.transport), plan.transports.count > 1 else { return plan }
+        if success.transport != plan.transports.first {
+            guard chancesTaken >= Self.chances else {
+                chancesTaken += 1
+                return plan
+            }
+        }
+        plan.remembered = .init(success.transport, timeout: success.latency * 2 + .seconds(1))
+        return plan
+    }
+
+    /// A transport carries a connection.
+    package mutating func connected(_ transport: PusherTransport, latency: Duration, now: Instant) {
+        if transport != success?.transport { chancesTaken = 0 }
+        success = Success(transport: transport, latency: latency, time: now)
+    }
+
+    /// The remembered transport did not connect.
+    package mutating func forget() {
+        success = nil
+        chancesTaken = 0
+    }
+
+    /// A connection has ended by itself, or because the client gave it up.
+    ///
+    /// - Parameter shortest: How long it should have lived at the least.
+    package mutating func lost(_ transport: PusherTransport, lifetime: Duration, shortest: Duration, now: Instant) {
+        guard transport == .httpStreaming, lifetime < shortest else { return }
+        streamLives -= 1
+        streamLostAt = now
+    }
+}

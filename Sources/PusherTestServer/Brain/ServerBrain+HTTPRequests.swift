@@ -1,0 +1,129 @@
+/// The requests of HTTP transports.
+extension ServerBrain {
+    package mutating func transportRequest(_ id: RequestID, _ call: TransportCall) -> [ServerAction] {
+        if let fault = nextTransportFault(of: call.kind) {
+            record(.transportRequestFailed(fault))
+            befall(fault, id, call)
+        } else {
+            obey(id, call)
+        }
+        return takeActions()
+    }
+
+    /// The response is over, from whichever side: it has reached the client as a whole, or TCP has ended.
+    package mutating func requestEnded(_ id: RequestID) -> [ServerAction] {
+        cancel(delayedRequests.removeValue(forKey: id))
+        if let connection = receivers[id] { detachReceiver(of: connection) }
+        return takeActions()
+    }
+
+    /// So many bytes of the response have reached the client, as far as can be known.
+    package mutating func delivered(_ count: Int, of id: RequestID) -> [ServerAction] {
+        guard let connection = receivers[id] else { return [] }
+        if connections[connection]?.http?.receiver?.delivered(count) == true {
+            connections[connection]?.http?.isCloseDelivered = true
+        }
+        flushSession(connection)
+        return takeActions()
+    }
+
+    mutating func obey(_ id: RequestID, _ call: TransportCall) {
+        if let refusal = refusal(of: call) {
+            answer(id, call.request, refusal)
+        } else if call.request.method == "OPTIONS" {
+            perform(.respond(id, RESTResponse(status: 204, headers: [Self.allowedMethods], body: "")))
+        } else if call.kind == .sending {
+            takeMessages(id, call)
+        } else {
+            receive(id, call)
+        }
+    }
+
+    /// The answer to a request that is refused whatever its body is.
+    func refusal(of call: TransportCall) -> RESTResponse? {
+        guard call.request.body.count <= options.maximumRequestSize else {
+            return RESTFailure.bodyTooLarge(limit: options.maximumRequestSize).response
+        }
+        switch call.request.method {
+        case "OPTIONS": return nil
+        case "POST": break
+        default: return RESTResponse(status: 405, headers: [Self.allowedMethods], body: "only POST is known here")
+        }
+        switch (call.kind, sessions[call.session]) {
+        case (.sending, let connection):
+            if let connection, connections[connection]?.phase != .stalled { return nil }
+            return RESTFailure.notFound("there is no such session").response
+        case (_, nil) where lostSessions.contains(call.session):
+            return RESTFailure.notFound("the session has ended").response
+        case (_, nil) where sessions.count >= options.httpTransports.maximumSessionCount:
+            return RESTResponse(status: 503, body: "there are too many sessions: see maximumSessionCount")
+        default: return nil
+        }
+    }
+
+    private static let allowedMethods = PusherTestServer.Request.Header(name: "Allow", value: "OPTIONS, POST")
+
+    // MARK: Sending
+
+    private mutating func takeMessages(_ id: RequestID, _ call: TransportCall) {
+        guard let connection = sessions[call.session], let messages = call.messages else {
+            // The status of SockJS.
+            let body = "the body has to be a JSON array of strings"
+            return answer(id, call.request, RESTResponse(status: 500, body: body))
+        }
+        perform(.respond(id, RESTResponse(status: 204, body: "")))
+        if messages.isEmpty { hear(.ping([]), on: connection) }
+        for message in messages {
+            guard message.utf8.count <= options.maximumMessageSize else {
+                return hear(.violation(code: 1009, reason: "the message is too long"), on: connection)
+            }
+            hear(.text(message), on: connection)
+        }
+    }
+
+    // MARK: Receiving
+
+    private mutating func receive(_ id: RequestID, _ call: TransportCall) {
+        let isStreaming = call.kind == .streaming
+        guard let connection = sessions[call.session] else { return open(id, call, isStreaming: isStreaming) }
+        if connections[connection]?.phase == .stalled { return perform(.ignore(id)) }
+        if !isStreaming, options.httpTransports.secondPoll == .refused,
+            connections[connection]?.http?.receiver?.isFinished == false
+        {
+            return refuseSecondRequest(id)
+        }
+        replaceReceiver(of: connection)
+        attach(id, to: connection, isStreaming: isStreaming)
+        flushSession(connection)
+    }
+
+    private mutating func open(_ id: RequestID, _ call: TransportCall, isStreaming: Bool) {
+        let connection = makeConnectionID()
+        sessions[call.session] = connection
+        var session = HTTPSession(
+            name: call.session,
+            applicationPath: call.applicationPath,
+            isStreaming: isStreaming
+        )
+        session.receiver = .init(id, isStreaming: isStreaming)
+        receivers[id] = connection
+        requestConnection(connection, call.request, session)
+    }
+
+    /// A request that is open gets all frames, so another one gets none.
+    mutating func refuseSecondRequest(_ id: RequestID) {
+        begin(id)
+        perform(.write(id, HTTPSession.closeLine(code: 2010, reason: "Another connection still open")))
+        perform(.endResponse(id))
+    }
+
+    /// Begins a response that brings frames.
+    mutating func begin(_ id: RequestID) {
+        perform(.beginResponse(id, status: 200, headers: Self.frameHeaders))
+    }
+
+    private static let frameHeaders: [PusherTestServer.Request.Header] = [
+        .init(name: "Content-Type", value: "application/javascript; charset=UTF-8"),
+        .init(name: "Cache-Control", value: "no-store, no-cache, no-transform, must-revalidate, max-age=0"),
+    ]
+}

@@ -1,0 +1,249 @@
+import NIOConcurrencyHelpers
+package import NIOCore
+
+/// An HTTP request to an ``InMemoryServer``.
+package struct InMemoryRequest: Hashable, Sendable {
+    package var method: String
+    /// The path with its query.
+    package var target: String
+    package var headers: [PusherTestServer.Request.Header]
+    package var body: ByteBuffer
+
+    package init(
+        method: String = "POST",
+        target: String,
+        headers: [PusherTestServer.Request.Header] = [],
+        body: ByteBuffer = ByteBuffer()
+    ) {
+        self.method = method
+        self.target = target
+        self.headers = headers
+        self.body = body
+    }
+
+    package init(
+        method: String = "POST",
+        target: String,
+        headers: [PusherTestServer.Request.Header] = [],
+        body: String
+    ) {
+        self.init(method: method, target: target, headers: headers, body: ByteBuffer(string: body))
+    }
+}
+
+/// What a client receives in answer to an ``InMemoryRequest``. Nothing follows one of the last two.
+package enum InMemoryResponseEvent: Hashable, Sendable {
+    case head(status: Int, headers: [PusherTestServer.Request.Header])
+    /// A piece of the body, cut as the server wrote it.
+    case body(ByteBuffer)
+    case end
+    /// Nobody listens, or TCP ended before the response did.
+    case failed(String)
+}
+
+/// A request to an ``InMemoryServer`` and its response, on a TCP connection of their own.
+///
+/// Calls may be made on any thread, and return at once. After the exchange has ended they do nothing.
+package final class InMemoryExchange: Sendable {
+    private let server: InMemoryServer
+    private let number: Int
+    private let clientLoop: any EventLoop
+    private let receive: @Sendable (InMemoryResponseEvent) -> Void
+    private let state = NIOLockedValueBox(State())
+
+    fileprivate struct State {
+        var request: RequestID?
+        var isBlackHole = false
+        var isReading = true
+        /// The client gets nothing more.
+        var hasClientEnded = false
+        /// The server gets nothing more, and says nothing.
+        var hasServerEnded = false
+        var toClient = Direction<ClientInput>()
+        var toServer = Direction<ServerInput>()
+        /// What has arrived while the client did not read.
+        var unread = CircularBuffer<ClientInput>()
+    }
+
+    fileprivate enum ClientInput: Sendable {
+        case event(InMemoryResponseEvent)
+        case lost(String)
+    }
+
+    fileprivate enum ServerInput: Sendable {
+        case request(PusherTestServer.Request)
+        case end
+    }
+
+    init(
+        server: InMemoryServer,
+        number: Int,
+        clientLoop: any EventLoop,
+        receive: @escaping @Sendable (InMemoryResponseEvent) -> Void
+    ) {
+        self.server = server
+        self.number = number
+        self.clientLoop = clientLoop
+        self.receive = receive
+    }
+
+    // MARK: What the client does
+
+    /// Ends TCP. The client gets no event any more, and the server does not count on it that what was under way has
+    /// arrived.
+    package func abort() {
+        state.withLockedValue { $0.hasClientEnded = true }
+        send(.end)
+    }
+
+    /// Stops to take events, or goes on. The server notices: it writes no more than so much ahead.
+    package func setReading(_ isReading: Bool) {
+        state.withLockedValue { $0.isReading = isReading }
+        if isReading { clientLoop.execute { self.handOver() } }
+    }
+
+    // MARK: What the network does
+
+    /// Ends TCP for both sides.
+    package func cut() {
+        arrive(.lost("the connection was cut"))
+        send(.end)
+    }
+
+    /// Loses everything from now on, in both directions, or stops losing it.
+    package func setBlackHole(_ isBlackHole: Bool) {
+        state.withLockedValue { $0.isBlackHole = isBlackHole }
+    }
+
+    func start(_ request: PusherTestServer.Request, fault: InMemoryServer.LinkFault?) {
+        switch fault {
+        case nil: send(.request(request))
+        case .unreachable: arrive(.lost("nobody listens"))
+        case .blackHole: setBlackHole(true)
+        }
+    }
+
+    private func send(_ input: ServerInput) {
+        let id = state.withLockedValue { state in state.isBlackHole ? nil : state.toServer.append(input) }
+        guard let id else { return }
+        server.afterLatency(on: server.engine.eventLoop) { self.deliverToServer(id) }
+    }
+
+    private func arrive(_ input: ClientInput) {
+        let id = state.withLockedValue { state in state.isBlackHole ? nil : state.toClient.append(input) }
+        guard let id else { return }
+        server.afterLatency(on: clientLoop) { self.deliverToClient(id) }
+    }
+
+    // MARK: The server's side
+
+    private func deliverToServer(_ id: Int) {
+        for input in state.withLockedValue({ $0.toServer.queue.markDue(id) }) {
+            switch input {
+            case .request(let request): begin(request)
+            case .end: endServerSide()
+            }
+        }
+    }
+
+    private func begin(_ request: PusherTestServer.Request) {
+        guard !state.withLockedValue({ $0.hasServerEnded }) else { return }
+        let policy = server.crossOriginPolicy
+        if let response = policy.preflightResponse(to: request) {
+            server.engine.note(request, answeredWith: response)
+            return respond(.whole(response.adding(policy.headers(for: request))))
+        }
+        server.engine.request(
+            request,
+            assign: { id in self.state.withLockedValue { $0.request = id } },
+            respond: { part in self.respond(part.adding(policy.headers(for: request))) }
+        )
+    }
+
+    private func respond(_ part: ResponsePart) {
+        guard !state.withLockedValue({ $0.hasServerEnded }) else { return }
+        switch part {
+        case .head(let response):
+            arrive(.event(.head(status: response.status, headers: response.headers)))
+        case .bytes(let bytes):
+            arrive(.event(.body(ByteBuffer(bytes: bytes))))
+        case .flush: break
+        case .whole(let response):
+            arrive(.event(.head(status: response.status, headers: response.headers)))
+            if !response.body.isEmpty { arrive(.event(.body(ByteBuffer(string: response.body)))) }
+            arrive(.event(.end))
+        case .end:
+            arrive(.event(.end))
+        case .dropped:
+            arrive(.lost("the connection was lost"))
+        case .abandoned:
+            state.withLockedValue { state in
+                state.toClient.queue = DelayedQueue()
+                state.unread.removeAll()
+            }
+            arrive(.lost("the connection was lost"))
+            server.engine.eventLoop.execute { self.endServerSide() }
+        }
+    }
+
+    private func endServerSide() {
+        let request = state.withLockedValue { state -> RequestID? in
+            defer { state.hasServerEnded = true }
+            return state.hasServerEnded ? nil : state.request
+        }
+        if let request { server.engine.requestEnded(request) }
+        server.remove(exchange: number)
+    }
+
+    // MARK: The client's side
+
+    private func deliverToClient(_ id: Int) {
+        state.withLockedValue { state in state.unread += state.toClient.queue.markDue(id) }
+        handOver()
+    }
+
+    private func handOver() {
+        while let input = state.withLockedValue({ $0.takeUnread() }) {
+            switch input {
+            case .event(let event):
+                // The server knows before the client can ask for more.
+                if case .body(let bytes) = event { reportDelivery(of: bytes.readableBytes) }
+                if event == .end { endBothSides() }
+                receive(event)
+            case .lost(let reason):
+                endBothSides()
+                receive(.failed(reason))
+            }
+        }
+    }
+
+    private func reportDelivery(of count: Int) {
+        let (request, hasEnded) = state.withLockedValue { ($0.request, $0.hasServerEnded) }
+        if let request, !hasEnded { server.engine.delivered(count, of: request) }
+    }
+
+    private func endBothSides() {
+        state.withLockedValue { $0.hasClientEnded = true }
+        endServerSide()
+    }
+}
+
+extension InMemoryExchange.State {
+    fileprivate mutating func takeUnread() -> InMemoryExchange.ClientInput? {
+        guard !hasClientEnded else {
+            unread.removeAll()
+            return nil
+        }
+        return isReading ? unread.popFirst() : nil
+    }
+}
+
+extension ResponsePart {
+    fileprivate func adding(_ headers: [PusherTestServer.Request.Header]) -> ResponsePart {
+        switch self {
+        case .head(let response): .head(response.adding(headers))
+        case .whole(let response): .whole(response.adding(headers))
+        case .bytes, .flush, .end, .dropped, .abandoned: self
+        }
+    }
+}

@@ -1,0 +1,104 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import NIOHTTP1
+
+/// The answer to one request on a socket: in one piece, or in chunks that tell when they have gone out.
+///
+/// On the event loop only.
+final class ResponseWriter: Sendable {
+    /// What the request says about its answer.
+    struct Form: Sendable {
+        var crossOriginHeaders: [PusherTestServer.Request.Header] = []
+        /// Whether the connection ends with the answer.
+        var isLast: Bool
+        /// False for the answer to a `HEAD`, which says of a body only how long it is.
+        var hasBody = true
+        /// False for HTTP/1.0. There, the end of the connection is the end of the body.
+        var isChunked = true
+    }
+
+    private let channel: any Channel
+    private let engine: ServerEngine
+    private let form: Form
+    private let state = NIOLockedValueBox(State())
+
+    private struct State {
+        var request: RequestID?
+        var hasBegun = false
+        var isFinished = false
+    }
+
+    init(_ channel: any Channel, _ engine: ServerEngine, _ form: Form) {
+        self.channel = channel
+        self.engine = engine
+        self.form = form
+    }
+
+    var isFinished: Bool { state.withLockedValue { $0.isFinished } }
+
+    func assign(_ request: RequestID) { state.withLockedValue { $0.request = request } }
+
+    func respond(_ part: ResponsePart) {
+        switch part {
+        case .whole(let response):
+            state.withLockedValue { $0.isFinished = true }
+            channel.respond(response.adding(form.crossOriginHeaders), isLast: form.isLast, hasBody: form.hasBody)
+        case .head(let response):
+            state.withLockedValue { $0.hasBegun = true }
+            begin(response.adding(form.crossOriginHeaders))
+        case .bytes(let bytes):
+            write(bytes)
+        case .flush:
+            channel.flush()
+        case .end:
+            channel.writeAndFlush(ByteBuffer(string: form.isChunked ? "0\r\n\r\n" : "")).whenSuccess { self.finish() }
+        case .dropped:
+            if state.withLockedValue({ $0.hasBegun }) {
+                channel.endTransportAfterFlush()
+            } else {
+                channel.endTransport()
+            }
+        case .abandoned:
+            channel.endTransport()
+        }
+    }
+
+    /// TCP has ended. Does nothing if the answer had gone out before.
+    func connectionEnded() { finish() }
+
+    private func finish() {
+        let (request, wasFinished) = state.withLockedValue { state in
+            defer { state.isFinished = true }
+            return (state.request, state.isFinished)
+        }
+        guard !wasFinished else { return }
+        if let request { engine.requestEnded(request) }
+        if form.isLast || !form.isChunked { channel.endTransport() }
+    }
+
+    private func begin(_ response: RESTResponse) {
+        var head = response.head
+        if form.isChunked { head += "Transfer-Encoding: chunked\r\n" }
+        if form.isLast || !form.isChunked { head += "Connection: close\r\n" }
+        channel.write(ByteBuffer(string: head + "\r\n"), promise: nil)
+    }
+
+    private func write(_ bytes: [UInt8]) {
+        var buffer = channel.allocator.buffer(capacity: bytes.count + 12)
+        if form.isChunked { buffer.writeString(String(bytes.count, radix: 16) + "\r\n") }
+        buffer.writeBytes(bytes)
+        if form.isChunked { buffer.writeString("\r\n") }
+        guard let request = state.withLockedValue({ $0.request }) else { return }
+        // Once the system has all of it. What it had in part, the client has not got as a whole line.
+        channel.write(buffer).whenSuccess { self.engine.delivered(bytes.count, of: request) }
+    }
+}
+
+extension RESTResponse {
+    /// The status line and the header fields, each with its line's end.
+    var head: String {
+        var head = "HTTP/1.1 \(HTTPResponseStatus(statusCode: max(0, status)))\r\n"
+        for header in headers { head += "\(header.name): \(header.value)\r\n" }
+        return head
+    }
+}

@@ -1,0 +1,435 @@
+import PusherProtocol
+import Testing
+
+@testable import PusherClient
+
+@Suite("The session of an HTTP transport")
+struct HTTPSessionTests {
+    /// A session, and a short transcript of what it asks for.
+    private struct Session {
+        var machine: HTTPSessionStateMachine
+        var now = Instant(after: .seconds(1))
+
+        init(_ mode: HTTPSessionStateMachine.Mode, sendBufferSize: Int = 1_000) {
+            var generator = FixedGenerator()
+            machine = HTTPSessionStateMachine(
+                mode,
+                at: HTTPPlace(host: "server.test", port: 80, path: "/pusher/app/key", query: "protocol=7"),
+                HTTPSessionName(using: &generator),
+                sendBufferSize: sendBufferSize
+            )
+        }
+
+        /// Open, with the first response.
+        static func opened(_ mode: HTTPSessionStateMachine.Mode, sendBufferSize: Int = 1_000) -> Self {
+            var session = Session(mode, sendBufferSize: sendBufferSize)
+            _ = session.machine.start(now: session.now)
+            _ = session.machine.answered(1, status: 200, now: session.now)
+            _ = session.machine.opened(hostname: nil, now: session.now)
+            guard mode == .polling else { return session }
+            _ = session.handled(2, of: 1)
+            _ = session.machine.ended(1, now: session.now)
+            _ = session.machine.answered(2, status: 200, now: session.now)
+            return session
+        }
+
+        mutating func handled(
+            _ size: Int,
+            hasMessages: Bool = false,
+            isAtFrameEnd: Bool = true,
+            of number: Int
+        ) -> [String] {
+            machine.handled(size: size, hasMessages: hasMessages, isAtFrameEnd: isAtFrameEnd, of: number, now: now)
+                .map(describe)
+        }
+
+        mutating func does(
+            _ input: (inout HTTPSessionStateMachine, Instant) -> [HTTPSessionStateMachine.Action]
+        ) -> [String] {
+            input(&machine, now).map(describe)
+        }
+
+        private func describe(_ action: HTTPSessionStateMachine.Action) -> String {
+            switch action {
+            case .receive(let number, let target): "receive \(number) \(describe(target))"
+            case .setReading(let number, let isReading): "\(isReading ? "read" : "pause") \(number)"
+            case .cancel(let number): "cancel \(number)"
+            case .send(let target, let body, let count): "send \(count) \(body) \(describe(target))"
+            case .sent: "sent"
+            case .cancelSend: "cancel send"
+            case .setTimer(let timer, let delay): "\(timer) in \(delay / .milliseconds(1))"
+            case .cancelTimer(let timer): "no \(timer)"
+            case .report(.opened): "opened"
+            case .report(.activity): "activity"
+            case .report(.closed(let closure)):
+                "closed \(closure.code.map { String($0.rawValue) } ?? "-") "
+                    + (closure.error.map { "\($0.code) \($0.serverCode.map { String($0) } ?? "-")" } ?? closure.reason)
+            }
+        }
+
+        private func describe(_ target: HTTPTarget) -> String { "\(target.hostname ?? "")\(target.path)" }
+    }
+
+    private struct FixedGenerator: RandomNumberGenerator {
+        mutating func next() -> UInt64 { .max }
+    }
+
+    private static let base = "/pusher/app/key/999/vvvvvvvv"
+    private static let noTimers = ["no poll", "no handover"]
+
+    @Test("a streaming session asks for its response, and is open when the server says so")
+    func openStreaming() {
+        var session = Session(.streaming)
+        #expect(
+            session.does { $0.start(now: $1) } == ["receive 1 \(Self.base)/xhr_streaming?protocol=7&t=1000&n=1"]
+        )
+        #expect(session.does { $0.answered(1, status: 200, now: $1) } == ["activity"])
+        // The prelude: nobody answers it.
+        #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
+        #expect(session.does { $0.opened(hostname: nil, now: $1) } == ["opened"])
+        #expect(session.machine.isOpen)
+    }
+
+    @Test("a polling session polls again as soon as a response has ended")
+    func openPolling() {
+        var session = Session(.polling)
+        #expect(session.does { $0.start(now: $1) } == ["receive 1 \(Self.base)/xhr?protocol=7&t=1000&n=1"])
+        _ = session.does { $0.answered(1, status: 200, now: $1) }
+        #expect(session.does { $0.opened(hostname: nil, now: $1) } == ["opened"])
+        #expect(session.handled(2, of: 1) == [])
+        #expect(session.does { $0.ended(1, now: $1) } == ["receive 2 \(Self.base)/xhr?protocol=7&t=1000&n=2"])
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        #expect(session.handled(20, hasMessages: true, of: 2) == [])
+        #expect(session.does { $0.ended(2, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=1000&n=3"])
+    }
+
+    @Test("a server that holds no poll is asked once in a second")
+    func emptyPolls() {
+        var session = Session.opened(.polling)
+        session.now += .milliseconds(10)
+        #expect(session.does { $0.ended(2, now: $1) } == ["poll in 990.0"])
+        session.now += .milliseconds(990)
+        #expect(
+            session.does { $0.timerFired(.poll, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=2000&n=3"]
+        )
+        // A heartbeat after 25 s is no reason to wait.
+        _ = session.does { $0.answered(3, status: 200, now: $1) }
+        session.now += .seconds(25)
+        #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
+        #expect(session.does { $0.ended(3, now: $1) } == ["receive 4 \(Self.base)/xhr?protocol=7&t=27000&n=4"])
+    }
+
+    @Test("a later request goes to the host that the server has named")
+    func hostname() {
+        var session = Session(.polling)
+        _ = session.does { $0.start(now: $1) }
+        _ = session.does { $0.answered(1, status: 200, now: $1) }
+        _ = session.does { $0.opened(hostname: "b.test", now: $1) }
+        #expect(session.does { $0.ended(1, now: $1) } == ["receive 2 b.test\(Self.base)/xhr?protocol=7&t=1000&n=2"])
+        #expect(
+            session.does { $0.send("x") + $0.flush(now: $1) } == [
+                #"send 1 ["x"] b.test\#(Self.base)/xhr_send?t=1000&n=3"#
+            ]
+        )
+    }
+
+    @Test("one request with messages is under way, and what waits is joined in the next one")
+    func send() {
+        var session = Session.opened(.streaming)
+        #expect(session.does { machine, _ in machine.send(#"{"a":1}"#) } == [])
+        #expect(
+            session.does { $0.send("b") + $0.flush(now: $1) }
+                == [#"send 2 ["{\"a\":1}","b"] \#(Self.base)/xhr_send?t=1000&n=2"#]
+        )
+        #expect(session.does { $0.send("c") + $0.flush(now: $1) } == [])
+        #expect(session.does { $0.send("d") + $0.flush(now: $1) } == [])
+        #expect(
+            session.does { $0.sendAnswered(status: 204, now: $1) }
+                == ["sent", #"send 2 ["c","d"] \#(Self.base)/xhr_send?t=1000&n=3"#]
+        )
+        #expect(session.does { $0.sendAnswered(status: 200, now: $1) } == ["sent"])
+        #expect(session.does { $0.flush(now: $1) } == [])
+    }
+
+    @Test("a request with messages has at most 64 KiB, or one message, and order is kept")
+    func longBodies() {
+        var session = Session.opened(.streaming, sendBufferSize: 1_000_000)
+        let long = String(repeating: "x", count: 70_000)
+        let half = String(repeating: "y", count: 40_000)
+        var counts: [Int] = []
+        func note(_ actions: [HTTPSessionStateMachine.Action]) {
+            for case .send(_, let body, let count) in actions {
+                counts.append(count)
+                #expect(body.utf8.count <= 70_004)
+            }
+        }
+        for message in [long, half, half, "z", "z"] { note(session.machine.send(message)) }
+        note(session.machine.flush(now: session.now))
+        for _ in 0..<3 { note(session.machine.sendAnswered(status: 204, now: session.now)) }
+        #expect(counts == [1, 1, 3])
+    }
+
+    @Test("anything but 200 and 204 for messages is a loss", arguments: [404, 500, 302, 0])
+    func refusedSend(status: Int) {
+        var session = Session.opened(.streaming)
+        _ = session.does { $0.send("x") + $0.flush(now: $1) }
+        #expect(
+            session.does { $0.sendAnswered(status: status, now: $1) }
+                == ["cancel 1", "cancel send"] + Self.noTimers + ["closed - connectionClosed 1006"]
+        )
+        #expect(session.machine.isClosed)
+        #expect(session.does { $0.send("y") + $0.flush(now: $1) } == [])
+    }
+
+    @Test("more messages than the limit are a loss")
+    func fullSendBuffer() {
+        var session = Session.opened(.streaming, sendBufferSize: 10)
+        #expect(session.does { machine, _ in machine.send("0123456789") } == [])
+        #expect(session.does { machine, _ in machine.send("x") }.last == "closed - sendBufferFull -")
+    }
+
+    @Test("a streaming session answers a heartbeat with an empty array, once in a second, or with what it has to send")
+    func heartbeats() {
+        var session = Session.opened(.streaming)
+        let answer = #"send 0 [] \#(Self.base)/xhr_send?t=1000&n=2"#
+        #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [answer])
+        // A server that answers the answer.
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent"])
+        #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
+        session.now += .seconds(25)
+        #expect(session.does { $0.heartbeat(wantsAnswer: false, now: $1) } == [])
+        _ = session.does { machine, _ in machine.send("x") }
+        #expect(
+            session.does { $0.heartbeat(wantsAnswer: true, now: $1) }
+                == [#"send 1 ["x"] \#(Self.base)/xhr_send?t=26000&n=3"#]
+        )
+    }
+
+    @Test("a polling session answers no heartbeat: the next poll is the answer")
+    func pollingHeartbeats() {
+        var session = Session.opened(.polling)
+        #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
+    }
+
+    @Test("after 256 KiB another response takes over when the first has ended")
+    func handover() {
+        var session = Session.opened(.streaming)
+        #expect(session.handled(262_144, hasMessages: true, of: 1) == [])
+        #expect(session.handled(1, isAtFrameEnd: false, of: 1) == [])
+        #expect(
+            session.handled(1, of: 1)
+                == ["receive 2 \(Self.base)/xhr_streaming?protocol=7&t=1000&n=2", "pause 2"]
+        )
+        #expect(session.machine.currentResponse == 1)
+        #expect(session.does { $0.answered(2, status: 200, now: $1) } == ["handover in 2000.0"])
+        // What was on its way in the first one is read to its end.
+        #expect(session.handled(50, hasMessages: true, of: 1) == [])
+        #expect(session.does { $0.ended(1, now: $1) } == ["no handover", "read 2"])
+        #expect(session.machine.currentResponse == 2)
+        #expect(session.handled(262_144, of: 2) == [])
+        #expect(session.handled(1, of: 2).first?.hasPrefix("receive 3") == true)
+    }
+
+    @Test("a first response that the server does not end is ended after 2 s in which it brought nothing")
+    func handoverTimer() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        _ = session.handled(10, of: 1)
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["handover in 2000.0"])
+        #expect(session.does { $0.timerFired(.handover, now: $1) } == ["cancel 1", "no handover", "read 2"])
+    }
+
+    @Test("a first response with a frame that lacks its end is not given up")
+    func handoverInFrame() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.handled(10, isAtFrameEnd: false, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        #expect(session.does { $0.timerFired(.handover, now: $1) }.last == "closed - connectionClosed 1006")
+    }
+
+    @Test("a server that keeps the first response is asked again after another 256 KiB")
+    func refusedHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        #expect(session.does { machine, _ in machine.refusedHandover(2) } == ["no handover", "cancel 2"])
+        #expect(session.handled(262_144, of: 1) == [])
+        #expect(session.handled(1, of: 1).first?.hasPrefix("receive 3") == true)
+        #expect(session.does { $0.answered(3, status: 404, now: $1) } == ["no handover", "cancel 3"])
+        _ = session.handled(300_000, of: 1)
+        #expect(
+            session.does { machine, _ in machine.failed(4, PusherClientError(.connectionFailed, "refused")) }
+                == ["no handover", "cancel 4"]
+        )
+        #expect(session.machine.isOpen)
+    }
+
+    @Test("a response that was to take over and breaks off is a loss: what it brought may be lost")
+    func failedHandover() {
+        var session = Session.opened(.streaming)
+        _ = session.handled(300_000, of: 1)
+        _ = session.does { $0.answered(2, status: 200, now: $1) }
+        #expect(
+            session.does { machine, _ in machine.failed(2, PusherClientError(.connectionClosed, "reset")) }
+                == ["cancel 1", "cancel 2"] + Self.noTimers + ["closed - connectionClosed -"]
+        )
+    }
+
+    @Test("a polling session never hands over")
+    func longPoll() {
+        var session = Session.opened(.polling)
+        #expect(session.handled(1_000_000, hasMessages: true, of: 2) == [])
+    }
+
+    @Test("a stream that ends is a loss, as is a second opening, and a response of another status")
+    func losses() {
+        let loss = ["cancel 1"] + Self.noTimers + ["closed - connectionClosed 1006"]
+        var ended = Session.opened(.streaming)
+        #expect(ended.does { $0.ended(1, now: $1) } == loss)
+        var reopened = Session.opened(.streaming)
+        #expect(reopened.does { $0.opened(hostname: nil, now: $1) } == loss)
+        var lost = Session.opened(.polling)
+        _ = lost.handled(1, hasMessages: true, of: 2)
+        _ = lost.does { $0.ended(2, now: $1) }
+        #expect(
+            lost.does { $0.answered(3, status: 404, now: $1) }
+                == ["cancel 3"] + Self.noTimers + ["closed - connectionClosed 1006"]
+        )
+        var cut = Session.opened(.polling)
+        _ = cut.handled(1, isAtFrameEnd: false, of: 2)
+        #expect(cut.does { $0.ended(2, now: $1) }.last == "closed - connectionClosed 1006")
+    }
+
+    @Test(
+        "a session that is not opened fails with the status",
+        arguments: [HTTPSessionStateMachine.Mode.streaming, .polling]
+    )
+    func notOpened(mode: HTTPSessionStateMachine.Mode) {
+        var session = Session(mode)
+        _ = session.does { $0.start(now: $1) }
+        #expect(
+            session.does { $0.answered(1, status: 404, now: $1) }
+                == ["cancel 1"] + Self.noTimers + ["closed - upgradeFailed -"]
+        )
+        var early = Session(mode)
+        _ = early.does { $0.start(now: $1) }
+        _ = early.does { $0.answered(1, status: 200, now: $1) }
+        #expect(early.does { machine, _ in machine.violatedOrder() }.last == "closed - protocolViolation -")
+    }
+
+    @Test("the server's close is reported with its code, before and after it has opened the session")
+    func closedByServer() {
+        for var session in [Session.opened(.streaming), .opened(.polling)] {
+            #expect(
+                session.does { machine, _ in machine.closedByServer(4200, reason: "bye") }.last == "closed 4200 bye"
+            )
+        }
+        var early = Session(.streaming)
+        _ = early.does { $0.start(now: $1) }
+        #expect(
+            early.does { machine, _ in machine.closedByServer(4001, reason: "no app") }
+                == ["cancel 1"] + Self.noTimers + ["closed 4001 no app"]
+        )
+    }
+
+    @Test(
+        "what cannot be read is a loss",
+        arguments: [
+            (HTTPFrameViolation.tooLong(limit: 3), "messageTooBig"), (.malformed("a"), "protocolViolation"),
+            (.invalidText, "invalidText"),
+        ]
+    )
+    func violations(violation: HTTPFrameViolation, code: String) {
+        var session = Session.opened(.streaming)
+        #expect(session.does { machine, _ in machine.violated(violation) }.last == "closed - \(code) -")
+    }
+
+    @Test("close() sends what waits before it ends the session")
+    func close() {
+        var session = Session.opened(.streaming)
+        _ = session.does { $0.send("a") + $0.flush(now: $1) }
+        _ = session.does { machine, _ in machine.send("b") }
+        #expect(session.does { $0.close(code: 1000, now: $1) } == [])
+        #expect(session.does { $0.sendAnswered(status: 204, now: $1) }.count == 2)
+        #expect(
+            session.does { $0.sendAnswered(status: 204, now: $1) }
+                == ["sent", "cancel 1"] + Self.noTimers + ["closed 1000 "]
+        )
+        var idle = Session.opened(.streaming)
+        #expect(idle.does { $0.close(code: 1000, now: $1) } == ["cancel 1"] + Self.noTimers + ["closed 1000 "])
+        var unflushed = Session.opened(.streaming)
+        _ = unflushed.does { machine, _ in machine.send("a") }
+        #expect(unflushed.does { $0.close(code: 1000, now: $1) }.count == 1)
+        #expect(!unflushed.machine.isClosed)
+    }
+
+    @Test("abort() ends all requests and reports nothing")
+    func abort() {
+        var session = Session.opened(.streaming)
+        _ = session.does { $0.send("a") + $0.flush(now: $1) }
+        _ = session.handled(300_000, of: 1)
+        #expect(
+            session.does { machine, _ in machine.abort() } == ["cancel 1", "cancel 3", "cancel send"] + Self.noTimers
+        )
+        #expect(session.does { machine, _ in machine.abort() } == [])
+    }
+
+    @Test("a client that does not read stops its stream, and does not poll")
+    func backPressure() {
+        var streaming = Session.opened(.streaming)
+        #expect(streaming.does { $0.setReading(false, now: $1) } == ["pause 1"])
+        #expect(streaming.does { $0.setReading(false, now: $1) } == [])
+        #expect(streaming.does { $0.setReading(true, now: $1) } == ["read 1"])
+        var polling = Session.opened(.polling)
+        #expect(polling.does { $0.setReading(false, now: $1) } == ["pause 2"])
+        _ = polling.handled(10, hasMessages: true, of: 2)
+        #expect(polling.does { $0.ended(2, now: $1) } == [])
+        #expect(polling.does { $0.setReading(true, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=1000&n=3"])
+    }
+
+    @Test("nothing that comes after the end, or about another request, does anything")
+    func stale() {
+        var other = Session.opened(.streaming)
+        #expect(
+            other.does {
+                $0.answered(7, status: 500, now: $1) + $0.ended(7, now: $1) + $0.refusedHandover(7)
+                    + $0.failed(7, PusherClientError(.connectionFailed, "")) + $0.sendAnswered(status: 500, now: $1)
+                    + $0.timerFired(.poll, now: $1) + $0.timerFired(.handover, now: $1)
+            } == []
+        )
+        #expect(other.handled(1_000_000, of: 7) == [])
+        #expect(other.machine.isOpen)
+        for var session in [Session.opened(.streaming), .opened(.polling)] {
+            _ = session.machine.abort()
+            let number = session.machine.currentResponse
+            #expect(number == nil)
+            #expect(
+                session.does { machine, now in
+                    (1...2).flatMap { number in
+                        machine.answered(number, status: 200, now: now) + machine.ended(number, now: now)
+                            + machine.failed(number, PusherClientError(.connectionFailed, ""))
+                    } + machine.opened(hostname: nil, now: now) + machine.heartbeat(wantsAnswer: true, now: now)
+                        + machine.closedByServer(4200, reason: "") + machine.violated(.invalidText)
+                        + machine.sendFailed(PusherClientError(.connectionClosed, ""))
+                        + machine.setReading(false, now: now) + machine.setReading(true, now: now)
+                        + machine.close(code: 1000, now: now) + machine.timerFired(.poll, now: now)
+                        + machine.timerFired(.handover, now: now) + machine.violatedOrder()
+                } == []
+            )
+        }
+    }
+
+    @Test("a name of a session has a number below a thousand and eight characters")
+    func names() throws {
+        var generator = SystemRandomNumberGenerator()
+        for _ in 0..<100 {
+            let parts = HTTPSessionName(using: &generator).description.split(separator: "/")
+            try #require(parts.count == 2)
+            #expect(try (0..<1_000).contains(#require(Int(parts[0]))))
+            #expect(parts[1].count == 8)
+            #expect(parts[1].allSatisfy { "0123456789abcdefghijklmnopqrstuv".contains($0) })
+        }
+    }
+}

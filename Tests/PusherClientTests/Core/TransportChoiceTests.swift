@@ -1,0 +1,262 @@
+import PusherProtocol
+import Testing
+
+@testable import PusherClient
+
+@Suite("The choice of a transport")
+struct TransportChoiceTests {
+    private static let all: [PusherTransport] = [.webSocket, .httpStreaming, .httpPolling]
+    private static let noTimers = ["no next", "no remembered", "no moment"]
+
+    /// An attempt, and a short transcript of what it asks for.
+    private struct Attempt {
+        var choice: TransportChoice
+        var now = Instant()
+        private(set) var report: TransportReport?
+        private(set) var closure: TransportClosure?
+
+        init(_ transports: [PusherTransport] = all, remembered: (PusherTransport, Duration)? = nil) {
+            choice = TransportChoice(
+                .init(transports, remembered: remembered.map { .init($0.0, timeout: $0.1) })
+            )
+        }
+
+        mutating func after(
+            _ time: Duration = .zero,
+            _ input: (inout TransportChoice, Instant) -> [TransportChoice.Action]
+        )
+            -> [String]
+        {
+            now += time
+            let actions = input(&choice, now)
+            for case .choose(_, let report) in actions { self.report = report }
+            for case .fail(let closure) in actions { self.closure = closure }
+            return actions.map(describe)
+        }
+
+        private func describe(_ action: TransportChoice.Action) -> String {
+            switch action {
+            case .open(let number, let transport): "open \(number) \(transport.rawValue)"
+            case .abort(let number): "abort \(number)"
+            case .hold(let number): "hold \(number)"
+            case .setTimer(let timer, let delay): "\(timer) in \(delay / .milliseconds(1))"
+            case .cancelTimer(let timer): "no \(timer)"
+            case .choose(let number, _): "choose \(number)"
+            case .remember(let transport, let latency): "remember \(transport.rawValue) \(latency / .milliseconds(1))"
+            case .forget: "forget"
+            case .fail(let closure): "fail \(closure.code?.rawValue ?? closure.error?.serverCode ?? 0)"
+            }
+        }
+    }
+
+    private static func failure(_ code: PusherClientError.Code = .upgradeFailed, _ message: String = "HTTP 426")
+        -> TransportClosure
+    {
+        TransportClosure(code: nil, error: PusherClientError(code, message))
+    }
+
+    @Test("a WebSocket that connects in time is alone")
+    func webSocket() {
+        var attempt = Attempt()
+        #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "next in 2000.0"])
+        #expect(attempt.after(.milliseconds(40)) { choice, _ in choice.opened(1) } == [])
+        #expect(
+            attempt.after(.milliseconds(10)) { $0.ready(1, now: $1) }
+                == Self.noTimers + ["remember webSocket 50.0", "choose 1"]
+        )
+        #expect(attempt.report == TransportReport(.webSocket))
+        #expect(attempt.after { $0.timerFired(.next, now: $1) } == [])
+    }
+
+    @Test("streaming joins a slow WebSocket after 2 s, and polling joins both 4 s later")
+    func parallel() {
+        var attempt = Attempt()
+        _ = attempt.after { $0.start(now: $1) }
+        #expect(
+            attempt.after(.seconds(2)) { $0.timerFired(.next, now: $1) } == ["open 2 httpStreaming", "next in 4000.0"]
+        )
+        #expect(attempt.after(.seconds(4)) { $0.timerFired(.next, now: $1) } == ["open 3 httpPolling"])
+        _ = attempt.after { choice, _ in choice.opened(3) }
+        #expect(
+            attempt.after(.milliseconds(100)) { $0.ready(3, now: $1) }
+                == ["abort 1", "abort 2"] + Self.noTimers + ["remember httpPolling 100.0", "choose 3"]
+        )
+        #expect(attempt.report?.transport == .httpPolling)
+        #expect(
+            attempt.report?.unused.mapValues(\.code) == [
+                .webSocket: .connectionTimedOut, .httpStreaming: .connectionTimedOut,
+            ]
+        )
+        #expect(attempt.report?.unused[.webSocket]?.message.contains("WebSocket within 6.1 seconds") == true)
+    }
+
+    @Test("a WebSocket that connects after HTTP began wins if it is first")
+    func lateWebSocket() {
+        var attempt = Attempt()
+        _ = attempt.after { $0.start(now: $1) }
+        _ = attempt.after(.seconds(2)) { $0.timerFired(.next, now: $1) }
+        _ = attempt.after { choice, _ in choice.opened(2) }
+        _ = attempt.after { choice, _ in choice.opened(1) }
+        #expect(
+            attempt.after { $0.ready(1, now: $1) }
+                == ["abort 2"] + Self.noTimers + ["remember webSocket 2000.0", "choose 1"]
+        )
+    }
+
+    @Test("a WebSocket that is open when the greeting comes over HTTP gets a moment")
+    func moment() {
+        var preferred = Attempt()
+        _ = preferred.after { $0.start(now: $1) }
+        _ = preferred.after(.seconds(2)) { $0.timerFired(.next, now: $1) }
+        _ = preferred.after { choice, _ in choice.opened(1) + choice.opened(2) }
+        #expect(preferred.after { $0.ready(2, now: $1) } == ["hold 2", "moment in 500.0"])
+        var silent = preferred
+        var lost = preferred
+        #expect(
+            preferred.after(.milliseconds(100)) { $0.ready(1, now: $1) }
+                == ["abort 2"] + Self.noTimers + ["remember webSocket 2100.0", "choose 1"]
+        )
+        #expect(
+            silent.after(.milliseconds(500)) { $0.timerFired(.moment, now: $1) }
+                == ["abort 1"] + Self.noTimers + ["remember httpStreaming 500.0", "choose 2"]
+        )
+        #expect(
+            lost.after { $0.closed(1, Self.failure(), now: $1) }
+                == Self.noTimers + ["remember httpStreaming 0.0", "choose 2"]
+        )
+        #expect(lost.report?.unused[.webSocket]?.code == .upgradeFailed)
+    }
+
+    @Test("the next transport does not wait when one has failed")
+    func failedUpgrade() {
+        var attempt = Attempt()
+        _ = attempt.after { $0.start(now: $1) }
+        #expect(
+            attempt.after { $0.closed(1, Self.failure(), now: $1) }
+                == ["no next", "open 2 httpStreaming", "next in 4000.0"]
+        )
+        #expect(attempt.after { $0.closed(2, Self.failure(), now: $1) } == ["no next", "open 3 httpPolling"])
+        #expect(
+            attempt.after { $0.closed(3, Self.failure(.connectionFailed, "refused"), now: $1) } == Self.noTimers + [
+                "fail 0"
+            ]
+        )
+        #expect(attempt.closure?.error?.code == .upgradeFailed)
+        #expect(attempt.closure?.error?.message == "HTTP 426; HTTP streaming: HTTP 426; HTTP polling: refused")
+    }
+
+    @Test("what the server says about the app holds for all transports", arguments: [4000, 4001, 4100, 4200, 4301])
+    func applicationCodes(code: Int) {
+        for number in 1...2 {
+            var attempt = Attempt()
+            _ = attempt.after { $0.start(now: $1) }
+            _ = attempt.after(.seconds(2)) { $0.timerFired(.next, now: $1) }
+            let closure = TransportClosure(code: CloseCode(rawValue: code), reason: "no")
+            #expect(
+                attempt.after { $0.closed(number, closure, now: $1) } == ["abort \(3 - number)"] + Self.noTimers + [
+                    "fail \(code)"
+                ]
+            )
+            #expect(attempt.closure == closure)
+        }
+    }
+
+    @Test("a remembered transport is alone until its time is over")
+    func remembered() {
+        var attempt = Attempt(remembered: (.webSocket, .milliseconds(1_100)))
+        #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "remembered in 1100.0"])
+        var failing = attempt
+        #expect(
+            attempt.after(.milliseconds(1_100)) { $0.timerFired(.remembered, now: $1) }
+                == ["no remembered", "forget", "abort 1", "open 2 webSocket", "next in 2000.0"]
+        )
+        #expect(
+            failing.after { $0.closed(1, Self.failure(), now: $1) }
+                == ["no remembered", "forget", "open 2 webSocket", "next in 2000.0"]
+        )
+        #expect(failing.after { $0.timerFired(.remembered, now: $1) } == [])
+        var polling = Attempt(remembered: (.httpPolling, .seconds(2)))
+        _ = polling.after { $0.start(now: $1) }
+        #expect(
+            polling.after(.milliseconds(7)) { $0.ready(1, now: $1) }
+                == Self.noTimers + ["remember httpPolling 7.0", "choose 1"]
+        )
+    }
+
+    @Test("an attempt that nobody wants ends all that it began")
+    func abort() {
+        var attempt = Attempt()
+        _ = attempt.after { $0.start(now: $1) }
+        _ = attempt.after { $0.timerFired(.next, now: $1) }
+        #expect(attempt.after { choice, _ in choice.abort() } == ["abort 1", "abort 2"] + Self.noTimers)
+        #expect(
+            attempt.after {
+                $0.abort() + $0.opened(1) + $0.ready(1, now: $1) + $0.closed(2, Self.failure(), now: $1)
+                    + $0.timerFired(.next, now: $1) + $0.timerFired(.remembered, now: $1)
+                    + $0.timerFired(.moment, now: $1)
+            } == []
+        )
+    }
+
+    @Test("HTTP alone begins with its first, and the second joins after 4 s")
+    func onlyHTTP() {
+        var attempt = Attempt([.httpStreaming, .httpPolling])
+        #expect(attempt.after { $0.start(now: $1) } == ["open 1 httpStreaming", "next in 4000.0"])
+        #expect(attempt.after(.seconds(4)) { $0.timerFired(.next, now: $1) } == ["open 2 httpPolling"])
+    }
+
+    // MARK: Memory
+
+    @Test("the transport that worked last is tried alone for twice its latency and a second")
+    func rememberWebSocket() {
+        var memory = TransportMemory()
+        #expect(memory.plan(Self.all, now: Instant()) == .init(Self.all))
+        memory.connected(.webSocket, latency: .milliseconds(50), now: Instant())
+        let half = Instant(after: .seconds(1_800))
+        #expect(memory.plan(Self.all, now: half).remembered == .init(.webSocket, timeout: .milliseconds(1_100)))
+        #expect(memory.plan(Self.all, now: half + .milliseconds(1)).remembered == nil)
+        #expect(memory.plan(Self.all, now: half).remembered == nil)
+    }
+
+    @Test("a remembered HTTP transport is tried alone after the WebSocket had three more chances")
+    func rememberHTTP() {
+        var memory = TransportMemory()
+        var plans: [PusherTransport?] = []
+        for _ in 0..<6 {
+            plans.append(memory.plan(Self.all, now: Instant()).remembered?.transport)
+            memory.connected(.httpStreaming, latency: .zero, now: Instant())
+        }
+        #expect(plans == [nil, nil, nil, nil, .httpStreaming, .httpStreaming])
+        memory.forget()
+        #expect(memory.plan(Self.all, now: Instant()).remembered == nil)
+        memory.connected(.webSocket, latency: .zero, now: Instant())
+        #expect(memory.plan(Self.all, now: Instant()).remembered?.transport == .webSocket)
+    }
+
+    @Test("a transport that is not allowed any more, or is the only one, is not tried first")
+    func rememberedElsewhere() {
+        var memory = TransportMemory()
+        memory.connected(.webSocket, latency: .zero, now: Instant())
+        #expect(memory.plan([.httpStreaming, .httpPolling], now: Instant()).remembered == nil)
+        #expect(memory.plan([.webSocket], now: Instant()).remembered == nil)
+    }
+
+    @Test("a stream that is lost early twice gives way to polling, for half an hour")
+    func unstableStream() {
+        var memory = TransportMemory()
+        func lose(_ transport: PusherTransport, after lifetime: Duration) {
+            memory.lost(transport, lifetime: lifetime, shortest: .seconds(150), now: Instant())
+        }
+        lose(.httpStreaming, after: .seconds(149))
+        lose(.httpStreaming, after: .seconds(150))
+        lose(.webSocket, after: .zero)
+        lose(.httpPolling, after: .zero)
+        #expect(memory.plan(Self.all, now: Instant()).transports == Self.all)
+        lose(.httpStreaming, after: .zero)
+        let plan = memory.plan(Self.all, now: Instant())
+        #expect(plan.transports == [.webSocket, .httpPolling])
+        #expect(plan.unused[.httpStreaming]?.code == .connectionClosed)
+        #expect(memory.plan([.webSocket, .httpStreaming], now: Instant()).transports == [.webSocket, .httpStreaming])
+        #expect(memory.plan(Self.all, now: Instant(after: .seconds(1_801))).transports == Self.all)
+    }
+}

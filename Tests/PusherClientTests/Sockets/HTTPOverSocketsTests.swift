@@ -1,0 +1,149 @@
+import PusherTestServer
+import RealtimeNetworking
+import TestSupport
+import TestTLS
+import Testing
+
+@testable import PusherClient
+
+@Suite("HTTP transports over real sockets", .timeLimit(.minutes(2)))
+struct HTTPOverSocketsTests {
+    private static let transports: [PusherTransport] = [.httpStreaming, .httpPolling]
+
+    private func makeClient(
+        _ server: PusherTestServer,
+        _ transports: PusherTransports,
+        host: String? = nil,
+        port: Int? = nil,
+        tls: TLSOptions? = nil
+    ) -> Pusher {
+        Pusher(
+            key: server.options.application.key,
+            options: PusherClientOptions(
+                authMethod: .endpoint(authEndpoint: server.httpURL + "/pusher/auth"),
+                host: .host(host ?? server.host),
+                port: port ?? server.port,
+                useTLS: tls != nil,
+                timeouts: .patient,
+                tls: tls ?? TLSOptions(),
+                proxy: .direct,
+                transports: transports,
+                callbackQueue: .eventLoop,
+                logger: .quiet
+            )
+        )
+    }
+
+    @Test("events come once and in order, and a session moves to other streams", arguments: transports)
+    func events(transport: PusherTransport) async throws {
+        var options = PusherTestServer.Options()
+        // A machine that is busy with other tests may poll late.
+        options.httpTransports.disconnectDelay = .seconds(60)
+        try await PusherTestServer.withServer(options: options) { server in
+            let pusher = makeClient(server, [transport])
+            let channel = pusher.subscribe("orders")
+            let events = channel.events(named: "e")
+            pusher.connect()
+            try await channel.subscribed()
+            #expect(pusher.connection.transport == transport)
+            let padding = String(repeating: "\u{e9}", count: 1_000)
+            for number in 0..<1_000 { try server.publish(event: "e", data: "\(number) \(padding)", to: "orders") }
+            var numbers: [Int] = []
+            for await event in events {
+                numbers.append(event.data.flatMap { Int($0.prefix { $0 != " " }) } ?? -1)
+                if numbers.count == 1_000 { break }
+            }
+            #expect(numbers == Array(0..<1_000))
+            #expect(pusher.statistics.connections.established == 1)
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("private channels and client events work over TLS", arguments: transports)
+    func overTLS(transport: PusherTransport) async throws {
+        let chain = try TestChain(.direct)
+        var options = PusherTestServer.Options()
+        options.tls = .init(certificateChain: chain.chainPEM, privateKey: chain.keyPEM)
+        let tls = TLSOptions(
+            trustRoots: .only(pem: chain.rootPEM),
+            certificateVerification: .noHostnameVerification
+        )
+        try await PusherTestServer.withServer(options: options) { server in
+            let clients = (0..<2).map { _ in
+                Pusher(
+                    key: server.options.application.key,
+                    options: PusherClientOptions(
+                        authMethod: .inline(secret: server.options.application.secret),
+                        host: .host(server.host),
+                        port: server.port,
+                        timeouts: .patient,
+                        tls: tls,
+                        proxy: .direct,
+                        transports: [transport],
+                        callbackQueue: .eventLoop,
+                        logger: .quiet
+                    )
+                )
+            }
+            let channels = clients.map { $0.subscribe("private-chat") }
+            let events = channels[1].events(named: "client-n")
+            for client in clients { client.connect() }
+            for channel in channels { try await channel.subscribed() }
+            for number in 0..<8 { channels[0].trigger(eventName: "client-n", data: number) }
+            var texts: [String] = []
+            for await event in events {
+                texts.append(event.data ?? "")
+                if texts.count == 8 { break }
+            }
+            #expect(texts == (0..<8).map { "\($0)" })
+            for client in clients { await client.disconnected() }
+        }
+    }
+
+    @Test(
+        "where WebSockets are blocked, the client is connected over HTTP",
+        arguments: [.swallowed, .answered(status: 400), .answered(status: 426), .reset]
+            as [PusherTestRelay.UpgradeFault]
+    )
+    func blocked(fault: PusherTestRelay.UpgradeFault) async throws {
+        try await PusherTestServer.withServer { server in
+            var options = PusherTestRelay.Options(serverPort: server.port)
+            options.host = LoopbackAddress.ofItsOwn()
+            try await PusherTestRelay.withRelay(options: options) { relay in
+                relay.blockUpgrades(with: fault)
+                let pusher = makeClient(server, .webSocketWithHTTPFallback, host: relay.host, port: relay.port)
+                try await pusher.connected()
+                #expect(pusher.connection.transport == .httpStreaming)
+                #expect(pusher.statistics.connections.unusedTransports[.webSocket] != nil)
+                await pusher.disconnected()
+            }
+        }
+    }
+
+    @Test("a stream that is cut is a loss, and the client reconnects")
+    func cut() async throws {
+        try await PusherTestServer.withServer { server in
+            let pusher = makeClient(server, [.httpStreaming])
+            try await pusher.connected()
+            let statuses = pusher.statuses
+            server.endStreams(cleanly: false)
+            for await status in statuses {
+                if case .connected = status, pusher.statistics.connections.established == 2 { break }
+            }
+            #expect(pusher.statistics.connections.lost.values.reduce(0, +) == 1)
+            await pusher.disconnected()
+        }
+    }
+
+    @Test("a client that is released leaves no request behind")
+    func release() async throws {
+        try await PusherTestServer.withServer { server in
+            do {
+                let pusher = makeClient(server, [.httpPolling])
+                try await pusher.connected()
+            }
+            try await server.nextRecord { record in record.event == .connectionEnded }
+            #expect(server.connections.isEmpty)
+        }
+    }
+}

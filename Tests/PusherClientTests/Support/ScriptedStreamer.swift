@@ -1,0 +1,57 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import RealtimeHTTP
+
+/// Keeps the requests of HTTP transports. The test answers them, on the event loop.
+final class ScriptedStreamer: HTTPStreamer {
+    final class Exchange: HTTPStream {
+        private struct State {
+            var isReading = true
+            var isCancelled = false
+        }
+
+        let request: HTTPRequest
+        private let receive: @Sendable (HTTPStreamEvent) -> Void
+        private let state = NIOLockedValueBox(State())
+
+        init(_ request: HTTPRequest, _ receive: @escaping @Sendable (HTTPStreamEvent) -> Void) {
+            self.request = request
+            self.receive = receive
+        }
+
+        var isReading: Bool { state.withLockedValue { $0.isReading } }
+        var isCancelled: Bool { state.withLockedValue { $0.isCancelled } }
+        func setReading(_ isReading: Bool) { state.withLockedValue { $0.isReading = isReading } }
+        func cancel() { state.withLockedValue { $0.isCancelled = true } }
+
+        /// The last part of the path.
+        var verb: String {
+            let path = request.url.split(separator: "?")[0]
+            return path.split(separator: "/").last.map(String.init) ?? ""
+        }
+
+        var body: String { String(decoding: request.body ?? [], as: UTF8.self) }
+
+        func give(_ event: HTTPStreamEvent) {
+            if !isCancelled { receive(event) }
+        }
+
+        func head(_ status: Int = 200) { give(.head(HTTPResponse(status: status))) }
+        func body(_ text: String) { give(.body(ByteBuffer(string: text))) }
+    }
+
+    private let state = NIOLockedValueBox<[Exchange]>([])
+
+    var exchanges: [Exchange] { state.withLockedValue { $0 } }
+
+    func stream(
+        _ request: HTTPRequest,
+        redirects: HTTPStreamRedirects,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (HTTPStreamEvent) -> Void
+    ) -> any HTTPStream {
+        let exchange = Exchange(request, receive)
+        state.withLockedValue { $0.append(exchange) }
+        return exchange
+    }
+}

@@ -1,0 +1,299 @@
+import Logging
+import PusherTestServer
+import RealtimeNetworking
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("Through networks that block WebSockets", .timeLimit(.minutes(5)))
+struct FallbackTests {
+    let world = VirtualWorld()
+
+    private func options(
+        _ transports: PusherTransports = .webSocketWithHTTPFallback,
+        log: LogLines? = nil,
+        tls: TLSOptions = TLSOptions()
+    ) -> PusherClientOptions {
+        .virtual(authMethod: .noMethod, transports: transports, tls: tls, logger: log?.logger(.notice))
+    }
+
+    private static let pin = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])
+
+    static let faults: [(PusherTestRelay.UpgradeFault, Duration, PusherClientError.Code)] = [
+        (.swallowed, .seconds(2), .connectionTimedOut), (.answered(status: 400), .zero, .upgradeFailed),
+        (.answered(status: 426), .zero, .upgradeFailed), (.reset, .zero, .connectionClosed),
+    ]
+
+    @Test("the client is connected over HTTP streaming, and says why not by WebSocket", arguments: Self.faults)
+    func blocked(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async throws {
+        world.network.latency = .milliseconds(50)
+        world.network.blockUpgrades(with: fault)
+        let log = LogLines()
+        let pusher = world.makeClient(options(log: log))
+        pusher.connect()
+        await world.advance(by: time + .seconds(1))
+        #expect(pusher.connection.connectionState == .connected)
+        #expect(pusher.connection.transport == .httpStreaming)
+        let statistics = pusher.statistics.connections
+        #expect(statistics.transport == .httpStreaming && statistics.establishedOver == [.httpStreaming: 1])
+        #expect(Array(statistics.unusedTransports.keys) == [.webSocket])
+        let message = try #require(statistics.unusedTransports[.webSocket]?.message)
+        if fault != .reset { #expect(statistics.unusedTransports[.webSocket]?.code == reason) }
+        #expect(log.messages.contains { $0.contains("A transport is not used") && $0.contains(message) })
+        // It is a connection like any other.
+        let channel = pusher.subscribe("orders")
+        await world.advance(by: .seconds(1))
+        #expect(channel.subscribed)
+        pusher.disconnect()
+        await world.advance(by: .seconds(1))
+        #expect(try await world.leftovers(of: pusher) == .none)
+        #expect(pusher.connection.transport == nil)
+    }
+
+    @Test("where streams are buffered too, the client is connected by HTTP polling within 10 s", arguments: Self.faults)
+    func buffered(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async {
+        world.network.blockUpgrades(with: fault)
+        world.server.bufferStreams(until: 1 << 20)
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.advance(by: .seconds(10))
+        #expect(pusher.connection.transport == .httpPolling)
+        #expect(Set(pusher.statistics.connections.unusedTransports.keys) == [.webSocket, .httpStreaming])
+    }
+
+    @Test("where WebSockets get through, no HTTP request is made")
+    func webSocket() async {
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.advance(by: .seconds(60))
+        #expect(pusher.connection.transport == .webSocket)
+        #expect(pusher.statistics.connections.unusedTransports.isEmpty)
+        #expect(world.server.connections.map(\.transport) == [.webSocket])
+        #expect(world.network.exchanges.isEmpty)
+    }
+
+    @Test("a WebSocket that answers late, and before HTTP, is used, and the other request is ended")
+    func lateWebSocket() async {
+        world.network.latency = .milliseconds(900)
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.advance(by: .seconds(10))
+        #expect(pusher.connection.transport == .webSocket)
+        await world.advance(by: .seconds(10))
+        #expect(world.network.exchanges.isEmpty)
+        #expect(world.server.connections.map(\.transport) == [.webSocket])
+    }
+
+    @Test("a server that is away is one failed attempt, with the reasons of all transports")
+    func unreachable() async {
+        world.network.failLinks(with: .unreachable)
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.connectionState == .reconnecting)
+        let message = pusher.connection.status.reason?.message ?? ""
+        #expect(message.contains("HTTP streaming: ") && message.contains("HTTP polling: "))
+        #expect(pusher.statistics.connections.attempts == 1)
+        #expect(pusher.statistics.connections.failedAttempts == [.network: 1])
+        world.network.failLinks(with: nil)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.transport == .webSocket)
+    }
+
+    @Test("what the server says about the app ends the attempt over every transport")
+    func refused() async {
+        world.network.blockUpgrades(with: .answered(status: 426))
+        let pusher = world.makeClient(key: "unknown", options())
+        pusher.connect()
+        await world.run()
+        guard case .refused(let error) = pusher.connection.status else {
+            Issue.record("\(pusher.connection.status)")
+            return
+        }
+        #expect(error.serverCode == 4001)
+    }
+
+    @Test("disconnect() and a timeout while transports are tried leave nothing behind")
+    func abandoned() async throws {
+        world.network.blockUpgrades(with: .swallowed)
+        world.server.failTransportRequests(with: .unanswered)
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.advance(by: .seconds(7))
+        #expect(world.network.exchanges.count == 2)
+        pusher.disconnect()
+        await world.run()
+        #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
+        #expect(try await world.leftovers(of: pusher) == .none)
+        pusher.connect()
+        await world.advance(by: .milliseconds(15_500))
+        #expect(pusher.statistics.connections.failedAttempts == [.connectionTimeout: 1])
+        #expect(pusher.connection.status.reason?.message.contains("a connection was not opened") == true)
+        #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
+    }
+
+    // MARK: Memory
+
+    @Test("HTTP is tried first after WebSocket had three more chances, and a WebSocket that gets through is used again")
+    func memory() async {
+        world.network.blockUpgrades(with: .swallowed)
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.advance(by: .seconds(3))
+        var times: [Duration] = []
+        for _ in 0..<5 {
+            world.server.closeConnections(code: 4200)
+            await world.run()
+            let start = world.now
+            while pusher.connection.connectionState != .connected, world.now - start < .seconds(10) {
+                await world.advance(by: .milliseconds(100))
+            }
+            times.append(world.now - start)
+            #expect(pusher.connection.transport == .httpStreaming)
+            await world.advance(by: .seconds(2))
+        }
+        #expect(times.map { $0 >= .seconds(2) } == [true, true, true, false, false])
+        // After half an hour nothing is remembered.
+        world.network.blockUpgrades(with: nil)
+        await world.advance(by: .seconds(1_801))
+        world.server.closeConnections(code: 4200)
+        await world.advance(by: .seconds(1))
+        #expect(pusher.connection.transport == .webSocket)
+    }
+
+    @Test("another client has a memory of its own")
+    func otherClient() async {
+        world.network.blockUpgrades(with: .swallowed)
+        for _ in 0..<2 {
+            let pusher = world.makeClient(options())
+            pusher.connect()
+            await world.advance(by: .seconds(1))
+            #expect(pusher.connection.connectionState == .connecting)
+            await world.advance(by: .seconds(2))
+            #expect(pusher.connection.connectionState == .connected)
+        }
+    }
+
+    @Test("a stream that ends early twice gives way to polling")
+    func unstableStream() async {
+        world.network.blockUpgrades(with: .answered(status: 400))
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.run()
+        for transport in [PusherTransport.httpStreaming, .httpPolling] {
+            world.server.endStreams()
+            await world.advance(by: .seconds(10))
+            #expect(pusher.connection.transport == transport)
+        }
+        #expect(
+            pusher.statistics.connections.unusedTransports[.httpStreaming]?.message.contains("lost early") == true
+        )
+    }
+
+    @Test("a stream that goes silent costs a life, too")
+    func silentStream() async {
+        world.network.blockUpgrades(with: .answered(status: 400))
+        let pusher = world.makeClient(options())
+        pusher.connect()
+        await world.run()
+        for _ in 0..<2 {
+            world.network.blackHoleLinks()
+            await world.advance(by: .seconds(160))
+        }
+        #expect(pusher.connection.transport == .httpPolling)
+    }
+
+    // MARK: Options
+
+    @Test("with pins, the preset stays with WebSocket and says why")
+    func pins() async {
+        let log = LogLines()
+        let pusher = world.makeClient(options(log: log, tls: Self.pin))
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.transport == .webSocket)
+        let unused = pusher.statistics.connections.unusedTransports
+        #expect(unused.mapValues(\.code) == [.httpStreaming: .invalidOption, .httpPolling: .invalidOption])
+        #expect(unused.values.allSatisfy { $0.message.contains("tls.pins") })
+        #expect(log.messages.contains { $0.contains("tls.pins cannot be checked by HTTP streaming") })
+        world.network.blockUpgrades(with: .answered(status: 426))
+        world.server.dropConnections()
+        await world.advance(by: .seconds(5))
+        #expect(pusher.connection.connectionState != .connected)
+        #expect(world.network.exchanges.isEmpty)
+    }
+
+    @Test(
+        "with pins, HTTP alone is refused",
+        arguments: [[.httpStreaming], [.httpPolling], [.httpStreaming, .httpPolling]] as [PusherTransports]
+    )
+    func pinsAlone(transports: PusherTransports) async {
+        let pusher = world.makeClient(options(transports, tls: Self.pin))
+        await #expect(throws: PusherClientError.self) { try await world.complete { try await pusher.connected() } }
+        guard case .refused(let error) = pusher.connection.status else {
+            Issue.record("\(pusher.connection.status)")
+            return
+        }
+        #expect(error.code == .invalidOption && error.message.contains("tls.pins"))
+        #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
+    }
+
+    @Test("no transport at all is refused")
+    func none() {
+        let pusher = world.makeClient(options([]))
+        pusher.connect()
+        #expect(pusher.connection.status.reason?.code == .invalidOption)
+    }
+
+    @Test("one transport is used alone", arguments: PusherTransport.allCases)
+    func one(transport: PusherTransport) async {
+        let pusher = world.makeClient(options([transport]))
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.transport == transport)
+        #expect(world.server.connections.map { "\($0.transport)" } == [transport.rawValue])
+    }
+
+    @Test("the order is that of the list, and what comes twice is left out")
+    func order() async {
+        #expect(PusherTransports([.httpPolling, .webSocket, .httpPolling]).elements == [.httpPolling, .webSocket])
+        let pusher = world.makeClient(options([.httpPolling, .webSocket]))
+        pusher.connect()
+        await world.run()
+        #expect(pusher.connection.transport == .httpPolling)
+    }
+
+    @Test("the HTTP transports of a server are where its address says")
+    func addresses() throws {
+        typealias Address = PusherEndpoint.HTTPAddress
+        let expected: [(PusherEndpoint, Address)] = [
+            (.pusher(cluster: "eu"), Address(host: "sockjs-eu.pusher.com", port: 443)),
+            (PusherEndpoint(host: "ws.pusherapp.com"), Address(host: "sockjs.pusher.com", port: 443)),
+            (PusherEndpoint(host: "ws-eu.pusher.com", useTLS: false), Address(host: "sockjs-eu.pusher.com", port: 80)),
+            (PusherEndpoint(host: "ws.example.com", port: 9_000), Address(host: "ws.example.com", port: 9_000)),
+        ]
+        for (endpoint, address) in expected { #expect(endpoint.httpAddress == address) }
+        var own = PusherEndpoint(host: "ws.test", useTLS: false)
+        own.http = Address(host: "[::1]", port: 81, path: "/realtime/")
+        let options = PusherClientOptions(endpoint: own, transports: .webSocketWithHTTPFallback)
+        let request = try Endpoint(key: "key", options: options).request.get()
+        #expect(request.http.host == "::1" && request.http.port == 81 && request.http.path == "/realtime/app/key")
+        #expect(request.http.query == "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7")
+        let invalid: [(Address, PusherClientError.Code)] = [
+            (Address(host: "a b", port: 1), .invalidHost), (Address(host: "a", port: 0), .invalidPort),
+            (Address(host: "a", port: 1, path: "x"), .invalidPath),
+        ]
+        for (address, code) in invalid {
+            own.http = address
+            let options = PusherClientOptions(endpoint: own, transports: .webSocketWithHTTPFallback)
+            guard case .failure(let error) = Endpoint(key: "key", options: options).request else {
+                Issue.record("\(address) is accepted")
+                continue
+            }
+            #expect(error.code == code)
+            // WebSocket alone does not need it.
+            _ = try Endpoint(key: "key", options: PusherClientOptions(endpoint: own)).request.get()
+        }
+    }
+}

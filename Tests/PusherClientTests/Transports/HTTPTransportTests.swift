@@ -1,0 +1,277 @@
+import NIOCore
+import NIOEmbedded
+import PusherProtocol
+import RealtimeHTTP
+import TestSupport
+import Testing
+
+@testable import PusherClient
+
+@Suite("An HTTP transport")
+struct HTTPTransportTests {
+    /// A connection whose requests the test answers.
+    private struct Connection {
+        let loop = EmbeddedEventLoop()
+        let streamer = ScriptedStreamer()
+        let log = Log<String>()
+        let connection: any TransportConnection
+
+        init(
+            _ mode: HTTPSessionStateMachine.Mode,
+            limits: HTTPTransport.Limits = .init(),
+            onText: @escaping @Sendable (String) -> Void = { _ in }
+        ) {
+            let transport = HTTPTransport(mode, over: streamer, limits: limits)
+            let request = TransportRequest(
+                host: "server.test",
+                port: 6_001,
+                useTLS: true,
+                path: "/app/key?protocol=7",
+                headers: [.init(name: "X-Tenant", value: "7")],
+                http: HTTPPlace(host: "::1", port: 8_443, path: "/pusher/app/key", query: "protocol=7")
+            )
+            connection = transport.open(request, on: loop) { [log] event in
+                switch event {
+                case .opened: log.append("opened")
+                case .text(let bytes):
+                    let text = bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) }
+                    log.append(text)
+                    onText(text)
+                case .binary: log.append("binary")
+                case .activity: log.append("activity")
+                case .readComplete: log.append("read")
+                case .closed(let closure):
+                    log.append(
+                        "closed \(closure.code?.rawValue ?? 0) \(closure.error?.code.rawValue ?? closure.reason)"
+                    )
+                }
+            }
+        }
+
+        var last: ScriptedStreamer.Exchange { get throws { try #require(streamer.exchanges.last) } }
+
+        /// Opens the session by the first response.
+        func open() throws {
+            loop.run()
+            try last.head()
+            try last.body("o\n")
+            #expect(log.take().contains("opened"))
+        }
+    }
+
+    @Test("requests are POSTs of JSON with the app's headers, to the address of the HTTP transports")
+    func requests() throws {
+        let connection = Connection(.streaming)
+        #expect(connection.streamer.exchanges.isEmpty)
+        connection.loop.run()
+        let request = try connection.last.request
+        #expect(request.url.hasPrefix("https://[::1]:8443/pusher/app/key/"))
+        #expect(request.url.contains("/xhr_streaming?protocol=7&t="))
+        #expect(request.method == "POST" && request.body == [])
+        #expect(request.headers["Content-Type"] == "application/json" && request.headers["X-Tenant"] == "7")
+        connection.connection.abort()
+        #expect(try connection.last.isCancelled)
+        #expect(connection.log.elements.isEmpty)
+    }
+
+    @Test("messages of a frame are handed over one by one, and each piece is a read")
+    func messages() throws {
+        let connection = Connection(.streaming)
+        try connection.open()
+        try connection.last.body("a[\"one\",\"two\"]\na[\"th")
+        #expect(connection.log.take() == ["one", "two", "read"])
+        try connection.last.body("r")
+        #expect(connection.log.take() == ["activity", "read"])
+        try connection.last.body("ee\"]\nm\"four\"\n")
+        #expect(connection.log.take() == ["three", "four", "read"])
+        try connection.last.body("a[]\n")
+        #expect(connection.log.take() == ["activity", "read"])
+        connection.connection.abort()
+    }
+
+    @Test("the promise of a message succeeds when its request is answered, and the order is kept")
+    func sending() throws {
+        let connection = Connection(.polling)
+        try connection.open()
+        let done = Log<String>()
+        for text in ["a", "b", "c"] {
+            let promise = connection.loop.makePromise(of: Void.self)
+            promise.futureResult.whenComplete { result in
+                done.append("\(text) \((try? result.get()) == nil ? "failed" : "sent")")
+            }
+            connection.connection.send(text, promise: promise)
+            connection.connection.flush()
+        }
+        let first = try connection.last
+        #expect(first.verb == "xhr_send" && first.body == #"["a"]"#)
+        #expect(!first.request.url.contains("protocol"))
+        #expect(done.elements.isEmpty)
+        first.head(204)
+        #expect(done.elements.isEmpty)
+        first.give(.end)
+        #expect(done.take() == ["a sent"])
+        #expect(try connection.last.body == #"["b","c"]"#)
+        try connection.last.head(404)
+        try connection.last.give(.end)
+        #expect(done.take() == ["b failed", "c failed"])
+        #expect(connection.log.take().last == "closed 0 connectionClosed")
+        let late = connection.loop.makePromise(of: Void.self)
+        connection.connection.send("d", promise: late)
+        #expect(throws: PusherClientError.self) { try late.futureResult.wait() }
+    }
+
+    @Test("what is held of the next response comes when the first has ended, in order")
+    func handover() throws {
+        let connection = Connection(.streaming)
+        try connection.open()
+        let first = try connection.last
+        let long = "a[\"\(String(repeating: "x", count: 300_000))\"]\n"
+        first.body(long)
+        let second = try connection.last
+        #expect(second !== first && !second.isReading)
+        _ = connection.log.take()
+        second.head()
+        second.body("hhhh\na[\"two\"]\n")
+        #expect(connection.log.take() == [])
+        first.body("a[\"one\"]\n")
+        first.give(.end)
+        #expect(connection.log.take() == ["one", "read", "two", "read"])
+        #expect(second.isReading && connection.streamer.exchanges.contains { $0.body == "[]" })
+        connection.connection.abort()
+    }
+
+    @Test("a server that keeps the first response is believed, and nothing is lost")
+    func refusedHandover() throws {
+        let connection = Connection(.streaming)
+        try connection.open()
+        let first = try connection.last
+        first.body("a[\"\(String(repeating: "x", count: 300_000))\"]\n")
+        let second = try connection.last
+        _ = connection.log.take()
+        second.head()
+        second.body("hhhh\nc[2010,\"Another connection still open\"]\n")
+        second.give(.end)
+        first.body("a[\"one\"]\n")
+        #expect(connection.log.take() == ["one", "read"])
+        connection.connection.abort()
+    }
+
+    @Test("a response that takes over and has ended by then is read to its end")
+    func endedSuccessor() throws {
+        let connection = Connection(.streaming)
+        try connection.open()
+        let first = try connection.last
+        first.body("a[\"\(String(repeating: "x", count: 300_000))\"]\n")
+        let second = try connection.last
+        _ = connection.log.take()
+        second.head()
+        second.body("a[\"two\"]\nc[4200,\"bye\"]\n")
+        second.give(.end)
+        first.give(.end)
+        #expect(connection.log.take() == ["two", "closed 4200 bye"])
+    }
+
+    @Test("each end is reported once, and nothing follows it")
+    func ends() throws {
+        let ends: [(String, (ScriptedStreamer.Exchange) -> Void)] = [
+            ("closed 0 connectionClosed", { $0.give(.end) }),
+            ("closed 0 connectionClosed", { $0.give(.failed(HTTPRequestError(.failed, "reset"))) }),
+            ("closed 0 connectionClosed", { $0.body("o\n") }),
+            ("closed 4200 bye", { $0.body("c[4200,\"bye\"]\na[\"late\"]\n") }),
+            ("closed 0 protocolViolation", { $0.body("a{}\n") }),
+            ("closed 0 invalidText", { $0.give(.body(ByteBuffer(bytes: [0x68, 0xFF, 0x0A]))) }),
+            ("closed 0 messageTooBig", { $0.body("a[\"\(String(repeating: "x", count: 101))\"]\n") }),
+        ]
+        for (outcome, end) in ends {
+            let connection = Connection(.streaming, limits: .init(messageSize: 100))
+            try connection.open()
+            let first = try connection.last
+            end(first)
+            first.body("a[\"late\"]\n")
+            #expect(connection.log.take().filter { $0 != "read" && $0 != "activity" } == [outcome])
+        }
+    }
+
+    @Test("a session that cannot be opened says why")
+    func failures() throws {
+        let failures: [(String, (ScriptedStreamer.Exchange) -> Void)] = [
+            ("closed 0 upgradeFailed", { $0.head(404) }),
+            ("closed 0 connectionFailed", { $0.give(.failed(HTTPRequestError(.failed, "refused"))) }),
+            ("closed 0 upgradeFailed", { $0.give(.failed(HTTPRequestError(.redirectRefused, "elsewhere"))) }),
+            ("closed 0 invalidOption", { $0.give(.failed(HTTPRequestError(.invalidRequest, "no URL"))) }),
+            (
+                "closed 0 protocolViolation",
+                {
+                    $0.head(); $0.body("o{\"hostname\":\"not a host\"}\n")
+                }
+            ),
+            (
+                "closed 0 protocolViolation",
+                {
+                    $0.head(); $0.body("a[\"early\"]\n")
+                }
+            ),
+            (
+                "closed 4001 no app",
+                {
+                    $0.head(); $0.body("c[4001,\"no app\"]\n")
+                }
+            ),
+        ]
+        for (outcome, fail) in failures {
+            let connection = Connection(.polling)
+            connection.loop.run()
+            try fail(connection.last)
+            #expect(connection.log.take().filter { $0 != "read" && $0 != "activity" } == [outcome])
+        }
+    }
+
+    @Test("close() ends the receiving request after what was sent, and reports from another turn of the loop")
+    func close() throws {
+        let connection = Connection(.streaming)
+        try connection.open()
+        let stream = try connection.last
+        connection.connection.send("bye", promise: nil)
+        connection.connection.close(code: .normalClosure, reason: "")
+        connection.loop.run()
+        #expect(connection.log.take() == [] && !stream.isCancelled)
+        try connection.last.head(204)
+        try connection.last.give(.end)
+        #expect(connection.log.take() == ["closed 1000 "] && stream.isCancelled)
+    }
+
+    @Test("a client that does not read holds the stream, and the next poll")
+    func backPressure() throws {
+        let streaming = Connection(.streaming)
+        try streaming.open()
+        streaming.connection.setReading(false)
+        #expect(try !streaming.last.isReading)
+        streaming.connection.setReading(true)
+        #expect(try streaming.last.isReading)
+        streaming.connection.abort()
+        let polling = Connection(.polling)
+        try polling.open()
+        try polling.last.give(.end)
+        let poll = try polling.last
+        polling.connection.setReading(false)
+        poll.head()
+        poll.body("a[\"one\"]\n")
+        poll.give(.end)
+        #expect(polling.log.take().contains("one"))
+        #expect(try polling.last === poll)
+        polling.connection.setReading(true)
+        #expect(try polling.last !== poll)
+        polling.connection.abort()
+    }
+
+    @Test("a session that is ended in the middle of a frame brings nothing more")
+    func abortInFrame() throws {
+        let aborted = Log<any TransportConnection>()
+        let connection = Connection(.streaming) { _ in aborted.take().first?.abort() }
+        try connection.open()
+        aborted.append(connection.connection)
+        try connection.last.body("a[\"one\",\"two\"]\na[\"three\"]\n")
+        #expect(connection.log.take() == ["one"])
+        #expect(try connection.last.isCancelled)
+    }
+}

@@ -1,0 +1,296 @@
+import AsyncHTTPClient
+import NIOCore
+import NIOHTTP1
+import NIOPosix
+import NIOSSL
+import PusherProtocol
+import TestSupport
+import TestTLS
+import Testing
+
+@testable import PusherTestServer
+
+@Suite("HTTP transports on real sockets", .timeLimit(.minutes(5)))
+struct HTTPTransportSocketTests {
+    private static let session = TransportWorld.session
+
+    private static func receive(_ path: String, _ session: String = session, version: String = "1.1") -> String {
+        // As pusher-js's request from Node.js.
+        "POST \(session)/\(path)?protocol=7&client=js&version=8.6.0&t=1700000000000&n=1 HTTP/\(version)\r\n"
+            + "Host: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+    }
+
+    private static func send(_ body: String, _ session: String = session, fields: String = "Connection: close\r\n")
+        -> String
+    {
+        "POST \(session)/xhr_send?t=1700000000000&n=2 HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+            + "Content-Type: application/json\r\nContent-Length: \(body.utf8.count)\r\n\(fields)\r\n\(body)"
+    }
+
+    private func withServer(
+        _ change: (inout Options) -> Void = { _ in },
+        _ body: (PusherTestServer) async throws -> Void
+    ) async throws {
+        var options = Options()
+        options.socketIDPrefix = 7
+        options.httpTransports.sendsPrelude = false
+        change(&options)
+        try await PusherTestServer.withServer(options: options, body)
+    }
+
+    /// What a request gets whose connection ends with the answer.
+    private func answer(_ request: String, from server: PusherTestServer) async throws -> (head: [String], body: String)
+    {
+        let client = try await ByteConnection.connect(port: server.port)
+        client.write(request)
+        let head = await client.readHead()
+        return (head, await client.readText())
+    }
+
+    private static func chunk(_ line: String) -> String { String(line.utf8.count, radix: 16) + "\r\n\(line)\r\n" }
+
+    @Test("a stream in chunks, and sends on a connection that is kept")
+    func stream() async throws {
+        try await withServer { server in
+            let stream = try await ByteConnection.connect(port: server.port)
+            stream.write(Self.receive("xhr_streaming"))
+            let head = await stream.readHead()
+            #expect(head.first == "HTTP/1.1 200 OK" && head.contains("Transfer-Encoding: chunked"))
+            #expect(head.contains("Content-Type: application/javascript; charset=UTF-8"))
+            let beginning = Self.chunk("o\n") + Self.chunk(greeting())
+            #expect(String(decoding: await stream.read(beginning.utf8.count), as: UTF8.self) == beginning)
+            let sender = try await ByteConnection.connect(port: server.port)
+            for channel in ["a", "b", "c"] {
+                let body = JSONText.array([JSONText.string(Envelope.subscribe(channel: channel).jsonText)])
+                sender.write(Self.send(body, fields: ""))
+                #expect(await sender.readHead().first == "HTTP/1.1 204 No Content")
+                let line = Self.chunk(frame(Dialect.pusher.subscriptionSucceeded(channel: channel)))
+                #expect(String(decoding: await stream.read(line.utf8.count), as: UTF8.self) == line)
+            }
+            #expect(server.connections.map(\.transport) == [.httpStreaming])
+            server.closeConnections(code: 4200, reason: "again")
+            #expect(await stream.readText() == Self.chunk("c[4200,\"again\"]\n") + "0\r\n\r\n")
+            try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
+            sender.close()
+        }
+    }
+
+    @Test("polls, on one connection that is kept")
+    func polling() async throws {
+        try await withServer { server in
+            let client = try await ByteConnection.connect(port: server.port)
+            let poll = Self.receive("xhr").replacing("Connection: close\r\n", with: "")
+            for line in ["o\n", greeting()] {
+                client.write(poll)
+                #expect(await client.readHead().first == "HTTP/1.1 200 OK")
+                let body = Self.chunk(line) + "0\r\n\r\n"
+                #expect(String(decoding: await client.read(body.utf8.count), as: UTF8.self) == body)
+            }
+            client.write(poll)
+            try await server.waitForConnections(timeout: .patience)
+            server.sendText("x")
+            _ = await client.readHead()
+            let body = Self.chunk(frame("x")) + "0\r\n\r\n"
+            #expect(String(decoding: await client.read(body.utf8.count), as: UTF8.self) == body)
+            client.close()
+        }
+    }
+
+    @Test("HTTP/1.0: no chunks, and the end of the connection is the end of the body")
+    func oldHTTP() async throws {
+        try await withServer { server in
+            let request = Self.receive("xhr", version: "1.0").replacing(
+                "Connection: close",
+                with: "Connection: keep-alive"
+            )
+            let (head, body) = try await answer(request, from: server)
+            #expect(head.first == "HTTP/1.1 200 OK" && head.contains("Connection: close"))
+            #expect(!head.contains { $0.hasPrefix("Transfer-Encoding") })
+            #expect(body == "o\n")
+        }
+    }
+
+    @Test("a client that ends its request is noticed: the session ends after its time")
+    func abort() async throws {
+        try await withServer {
+            $0.httpTransports.disconnectDelay = .milliseconds(20)
+        } _: { server in
+            // So that a poll is held from the beginning.
+            server.failConnections(with: .silent)
+            for path in ["xhr_streaming", "xhr"] {
+                let session = "/app/app-key/1/\(path)"
+                let before = server.records.last
+                let client = try await ByteConnection.connect(port: server.port)
+                client.write(Self.receive(path, session))
+                let opened = try await server.nextRecord(after: before, timeout: .patience) {
+                    $0.event == .connectionAccepted
+                }
+                #expect(server.connections.count == 1)
+                client.close()
+                let ended = try await server.nextRecord(after: opened, timeout: .patience) {
+                    $0.event == .connectionEnded
+                }
+                #expect(ended.socketID == opened.socketID && server.connections.isEmpty)
+            }
+        }
+    }
+
+    @Test("a session moves past 256 KiB, on sockets, without loss")
+    func moves() async throws {
+        try await withServer {
+            $0.httpTransports.moveTime = .patience
+        } _: { server in
+            var client = try await ByteConnection.connect(port: server.port)
+            client.write(Self.receive("xhr_streaming", version: "1.0"))
+            _ = await client.readHead()
+            try await server.waitForConnections(timeout: .patience)
+            for number in 0..<2_000 { server.sendText("<\(number)>" + String(repeating: "x", count: 500)) }
+            // As pusher-js does it: at a frame's end, when everything that has come is read.
+            var body: [UInt8] = []
+            var length = 0
+            var moves = 0
+            let end = Array("<1999>".utf8)
+            while body.last != UInt8(ascii: "\n") || body.suffix(70_000).firstRange(of: end) == nil {
+                let bytes = await client.readSome()
+                try #require(!bytes.isEmpty)
+                body += bytes
+                length += bytes.count
+                guard length > 256 << 10, bytes.last == UInt8(ascii: "\n") else { continue }
+                client.close()
+                client = try await ByteConnection.connect(port: server.port)
+                client.write(Self.receive("xhr_streaming", version: "1.0"))
+                _ = await client.readHead()
+                length = 0
+                moves += 1
+            }
+            let lines = String(decoding: body, as: UTF8.self).split(separator: "\n")
+            let messages = lines.flatMap {
+                JSONValue(parsing: String($0.dropFirst()))?.array?.compactMap(\.string) ?? []
+            }
+            let numbers = messages.compactMap { $0.hasPrefix("<") ? Int($0.dropFirst().prefix { $0 != ">" }) : nil }
+            #expect(numbers.elementsEqual(0..<2_000) && moves >= 3)
+            #expect(lines.count { $0 == "o" } == 1 && server.connections.count == 1)
+            client.close()
+        }
+    }
+
+    @Test("another request before the end of a stream ends the connection")
+    func pipelined() async throws {
+        try await withServer { server in
+            let client = try await ByteConnection.connect(port: server.port)
+            client.write(Self.receive("xhr_streaming").replacing("Connection: close\r\n", with: ""))
+            _ = await client.readHead()
+            client.write(Self.send("[]", fields: ""))
+            #expect(await client.readText().hasPrefix(Self.chunk("o\n")))
+            try await server.nextRecord(timeout: .patience) { $0.event == .connectionEnded }
+        }
+    }
+
+    @Test("statuses: 404, 405, 413, 500, and a dropped request")
+    func statuses() async throws {
+        try await withServer { server in
+            #expect(try await answer(Self.send("[]"), from: server).head.first == "HTTP/1.1 404 Not Found")
+            let get = Self.receive("xhr").replacing("POST", with: "GET")
+            #expect(try await answer(get, from: server).head.first == "HTTP/1.1 405 Method Not Allowed")
+            let long = try await ByteConnection.connect(port: server.port)
+            long.write(Self.send("").replacing("Content-Length: 0", with: "Content-Length: 9999999"))
+            #expect(await long.readHead().first == "HTTP/1.1 413 Payload Too Large")
+            long.close()
+            _ = try await answer(Self.receive("xhr"), from: server)
+            #expect(try await answer(Self.send("no"), from: server).head.first == "HTTP/1.1 500 Internal Server Error")
+            server.failTransportRequests(1, with: .dropped)
+            #expect(try await answer(Self.send("[]"), from: server).head.isEmpty)
+            #expect(try await answer(Self.send("[]"), from: server).head.first == "HTTP/1.1 204 No Content")
+        }
+    }
+
+    @Test("a dropped stream ends without the end of its response")
+    func dropped() async throws {
+        try await withServer { server in
+            let client = try await ByteConnection.connect(port: server.port)
+            client.write(Self.receive("xhr_streaming"))
+            _ = await client.readHead()
+            let beginning = Self.chunk("o\n") + Self.chunk(greeting())
+            #expect(String(decoding: await client.read(beginning.utf8.count), as: UTF8.self) == beginning)
+            server.dropConnections()
+            #expect(await client.readText() == "")
+        }
+    }
+
+    @Test("over TLS, with an HTTP client: preflight, stream, send, poll")
+    func tls() async throws {
+        let certificates = try TestCertificates()
+        try await withServer {
+            $0.tls = .init(certificateChain: certificates.serverPEM, privateKey: certificates.serverKeyPEM)
+        } _: { server in
+            var configuration = HTTPClient.Configuration()
+            var tls = TLSConfiguration.makeClientConfiguration()
+            tls.trustRoots = .certificates(try NIOSSLCertificate.fromPEMBytes(Array(certificates.rootPEM.utf8)))
+            configuration.tlsConfiguration = tls
+            let client = HTTPClient(eventLoopGroup: .singletonMultiThreadedEventLoopGroup, configuration: configuration)
+            do {
+                try await overTLS(server, client)
+                try await client.shutdown()
+            } catch {
+                try await client.shutdown()
+                throw error
+            }
+        }
+    }
+
+    private func overTLS(_ server: PusherTestServer, _ client: HTTPClient) async throws {
+        func request(_ path: String, _ method: HTTPMethod = .POST, _ body: String = "") async throws
+            -> HTTPClientResponse
+        {
+            var request = HTTPClientRequest(url: "\(server.httpURL)\(Self.session)/\(path)")
+            request.method = method
+            request.headers = ["Origin": "http://localhost", "Content-Type": "application/json"]
+            if method == .OPTIONS { request.headers.add(name: "Access-Control-Request-Method", value: "POST") }
+            request.body = .bytes(ByteBuffer(string: body))
+            return try await client.execute(request, timeout: .init(.patience))
+        }
+        let preflight = try await request("xhr_streaming", .OPTIONS)
+        #expect(preflight.status == .noContent)
+        let stream = try await request("xhr_streaming?protocol=7")
+        #expect(stream.status == .ok && stream.headers["Access-Control-Allow-Origin"] == ["http://localhost"])
+        var body = ""
+        for try await bytes in stream.body {
+            body += String(buffer: bytes)
+            if body.hasSuffix(greeting()) {
+                let message = JSONText.array([JSONText.string(Envelope.ping.jsonText)])
+                #expect(try await request("xhr_send", .POST, message).status == .noContent)
+            }
+            if body.hasSuffix(frame(Dialect.pusher.pong)) { server.closeConnections(code: 4100) }
+        }
+        #expect(body == "o\n" + greeting() + frame(Dialect.pusher.pong) + "c[4100,\"\"]\n")
+        let poll = try await request("xhr?protocol=7")
+        #expect(poll.status == .notFound)
+    }
+
+    @Test("a client that does not read makes the server wait, with a bound, and then gets everything")
+    func backPressure() async throws {
+        try await withServer {
+            $0.httpTransports.streamLimit = 1 << 40
+            $0.httpTransports.maximumQueueSize = 64 << 20
+        } _: { server in
+            try await PusherTestRelay.withRelay(to: server) { relay in
+                relay.fail(.toClient, with: .held)
+                let client = try await ByteConnection.connect(port: relay.port)
+                client.write(Self.receive("xhr_streaming", version: "1.0"))
+                try await server.waitForConnections(timeout: .patience)
+                let text = String(repeating: "x", count: 10_000)
+                for number in 0..<3_000 { server.sendText("<\(number)>\(text)") }
+                server.sendText("<last>")
+                try await server.nextRecord(timeout: .patience) { $0.event == .messageSent("<last>") }
+                let waiting = server.engine.read { $0.connections.values.first?.http }
+                #expect((waiting?.receiver?.bytesUnderWay ?? .max) < 2 * 65_536 + 10_100)
+                #expect(waiting?.queuedBytes ?? 0 > 1 << 20)
+                relay.passOn()
+                _ = await client.readHead()
+                let body = await client.read(3_000 * 10_000)
+                #expect(body.count == 30_000_000)
+                client.close()
+            }
+        }
+    }
+}

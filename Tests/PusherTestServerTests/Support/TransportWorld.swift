@@ -1,0 +1,122 @@
+import NIOCore
+import NIOEmbedded
+
+@testable import PusherTestServer
+
+/// A server in memory and clients of HTTP transports, whose requests are those of pusher-js.
+final class TransportWorld {
+    let loop = EmbeddedEventLoop()
+    let network: InMemoryServer
+    var server: PusherTestServer { network.server }
+    private var requests = 0
+
+    init(_ change: (inout Options) -> Void = { _ in }) {
+        var options = Options()
+        options.socketIDPrefix = 7
+        options.httpTransports.sendsPrelude = false
+        change(&options)
+        network = InMemoryServer(eventLoop: loop, options: options)
+    }
+
+    deinit {
+        // Server, exchanges and timers would keep each other.
+        server.dropConnections()
+        network.cutLinks()
+        try? loop.syncShutdownGracefully()
+    }
+
+    /// What a client has received of one response.
+    final class Response {
+        fileprivate(set) var exchange: InMemoryExchange?
+        private let events: NIOLoopBoundBox<[InMemoryResponseEvent]>
+        private var read = 0
+
+        fileprivate init(_ events: NIOLoopBoundBox<[InMemoryResponseEvent]>) { self.events = events }
+
+        var status: Int? {
+            for case .head(let status, _) in events.value { return status }
+            return nil
+        }
+
+        func header(_ name: String) -> String? {
+            for case .head(_, let headers) in events.value { return headers.first(named: name) }
+            return nil
+        }
+
+        var body: String {
+            events.value.reduce(into: "") { text, event in
+                if case .body(let bytes) = event { text += String(buffer: bytes) }
+            }
+        }
+
+        /// The body from where it was read last.
+        func next() -> String {
+            let body = body
+            defer { read = body.utf8.count }
+            return String(decoding: Array(body.utf8).dropFirst(read), as: UTF8.self)
+        }
+
+        var hasEnded: Bool { events.value.contains(.end) }
+
+        var hasFailed: Bool {
+            events.value.contains { event in
+                if case .failed = event { true } else { false }
+            }
+        }
+
+        var isOpen: Bool { !hasEnded && !hasFailed }
+        var isSilent: Bool { events.value.isEmpty }
+
+        func abort() { exchange?.abort() }
+    }
+
+    static let session = "/app/app-key/123/abcdefgh"
+
+    func stream(_ session: String = session, query: String = "protocol=7&client=js&version=8.6.0") -> Response {
+        request("\(session)/xhr_streaming?\(query)&t=1700000000000&n=\(nextNumber())")
+    }
+
+    func poll(_ session: String = session, query: String = "protocol=7&client=js&version=8.6.0") -> Response {
+        request("\(session)/xhr?\(query)&t=1700000000000&n=\(nextNumber())")
+    }
+
+    func send(_ body: String, _ session: String = session) -> Response {
+        request("\(session)/xhr_send?t=1700000000000&n=\(nextNumber())", body: body)
+    }
+
+    /// Sends messages of the protocol.
+    func send(messages: [String], _ session: String = session) -> Response {
+        send(JSONText.array(messages.map { JSONText.string($0) }), session)
+    }
+
+    func request(
+        _ target: String,
+        method: String = "POST",
+        headers: [Request.Header] = [.init(name: "Content-Type", value: "application/json")],
+        body: String = ""
+    ) -> Response {
+        let events = NIOLoopBoundBox<[InMemoryResponseEvent]>([], eventLoop: loop)
+        let response = Response(events)
+        let request = InMemoryRequest(method: method, target: target, headers: headers, body: body)
+        response.exchange = network.request(request, on: loop) { event in events.value.append(event) }
+        loop.run()
+        return response
+    }
+
+    func advance(by time: TimeAmount) { loop.advanceTime(by: time) }
+
+    func run() { loop.run() }
+
+    private func nextNumber() -> Int {
+        requests += 1
+        return requests
+    }
+}
+
+/// The line of messages.
+func frame(_ messages: String...) -> String { "a" + JSONText.array(messages.map { JSONText.string($0) }) + "\n" }
+
+/// The line that greets the nth connection.
+func greeting(_ number: Int = 1) -> String {
+    frame(Dialect.pusher.connectionEstablished(socketID: "7.\(number)", activityTimeout: 120))
+}
