@@ -8,7 +8,10 @@ struct TrailingClosureProgramTests {
     @Test("those that take a member get members, and those that take an event get events")
     func closures() async throws {
         try await withProgram { server, settings, journal in
-            let program = TrailingClosureProgram(PresenceProgram(settings, userId: "ada", say: { _ in }).pusher, say: journal.say)
+            let program = TrailingClosureProgram(
+                PresenceProgram(settings, userId: "ada", say: { _ in }).pusher,
+                say: journal.say
+            )
             program.start()
             for name in ["presence-a", "presence-b", "presence-d", "orders", "news", "typed"] {
                 try await server.waitForSubscription(to: name, timeout: .patience)

@@ -17,7 +17,8 @@ struct NamesTests {
         #expect(pusher.socketID == nil)
         #expect(pusher.channel("orders") == nil)
         pusher.connect()
-        #expect(pusher.state == .connecting)
+        // The loop may have connected it by now.
+        #expect(pusher.state != .disconnected)
         let orders = pusher.subscribe("orders")
         await world.run()
         #expect(pusher.state == .connected)
