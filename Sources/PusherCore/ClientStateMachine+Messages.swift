@@ -128,7 +128,7 @@ extension ClientStateMachine {
         }
         // An event may still come for a channel that was just unsubscribed.
         guard let name = envelope.channel, let subscription = subscriptions[name], subscription.hasEvents else {
-            return receivedForUser(envelope, into: &effects)
+            return deliverToUserOrDrop(envelope, into: &effects)
         }
         guard !EventName.isProtocolEvent(envelope.event) else {
             countDelivered()
@@ -141,7 +141,7 @@ extension ClientStateMachine {
             return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))
         }
         let (limit, size) = (configuration.heldEncryptedEvents, configuration.heldEncryptedSize)
-        decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, size: size, now: now) }
+        updateDecryption(name, now: now, into: &effects) { $0.received(envelope, limit: limit, size: size, now: now) }
     }
 
     private mutating func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {

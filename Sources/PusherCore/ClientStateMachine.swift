@@ -64,7 +64,7 @@ package struct ClientStateMachine: Hashable, Sendable {
     }
 
     /// The count that the retry policy and the limit go by goes on from there.
-    package mutating func countAttempts(from count: Int) { connection.countAttempts(from: count) }
+    package mutating func setAttemptCounts(to count: Int) { connection.setAttemptCounts(to: count) }
 
     package mutating func disconnect(now: Instant, into effects: inout [Effect]) {
         perform(connection.disconnect(configuration, now: now), now: now, into: &effects)
@@ -78,7 +78,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         for subscription in wantedSubscriptions {
             failWaiters(of: subscription.name, .failed(.released), into: &effects)
             dropClientEvents(of: subscription.id, into: &effects)
-            dropHeld(subscription.decryption?.held.count ?? 0)
+            countDroppedHeld(subscription.decryption?.held.count ?? 0)
             effects.append(.retired(subscription.id))
         }
         subscriptions = SubscriptionTable()
@@ -116,7 +116,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let wasSuspended = session?.liveness.hasOverslept(now: now) == true
+        let wasSuspended = session?.liveness.wasSuspended(now: now) == true
         if let session, session.attempt == id, !wasSuspended, closure.isUnexplained {
             keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now)
         }

@@ -6,12 +6,7 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByInt
     package init(integerLiteral value: Int) { self.rawValue = value }
 
     package static let normalClosure: CloseCode = 1000
-    package static let protocolError: CloseCode = 1002
     package static let noStatus: CloseCode = 1005
-    package static let invalidPayload: CloseCode = 1007
-    package static let messageTooBig: CloseCode = 1009
-    package static let onlyOverTLS: CloseCode = 4000
-    package static let pongNotReceived: CloseCode = 4201
 
     package enum Reaction: Hashable, Sendable {
         /// Connect again over TLS, at once: the application accepts nothing else.

@@ -133,7 +133,7 @@ public class PusherChannel: @unchecked Sendable {
     }
 
     /// Nothing will be delivered any more, and what callbacks own is let go.
-    func finish() {
+    func retire() {
         listeners.finish()
         finishListeners()
     }

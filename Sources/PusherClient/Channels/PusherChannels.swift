@@ -32,7 +32,7 @@ extension ClientEngine.State {
     ) -> (channel: PusherChannel, isNew: Bool) {
         if let channel = channels[result.id] { return (channel, false) }
         let channel = make()
-        if result.refusal == nil { channels[result.id] = channel }
+        if result.error == nil { channels[result.id] = channel }
         return (channel, true)
     }
 

@@ -181,7 +181,7 @@ final class CallbackDispatcher: Sendable {
         if mustWatch { watch() }
         noteDrop(of: dropped, for: engine)
         if mustSchedule { queue.async { self.drain(queue, for: engine) } }
-        if mustAwait { engine.awaitListener(self) }
+        if mustAwait { engine.pauseReading(for: self) }
     }
 
     private func noteDrop(of dropped: Dropped, for engine: ClientEngine) {

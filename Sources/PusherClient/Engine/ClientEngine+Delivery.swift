@@ -26,7 +26,7 @@ extension ClientEngine {
     /// Delivers an event that the client itself makes, for example of a member who came.
     func announce(_ envelope: Envelope, on id: ChannelID, subscriptionError: SubscriptionError? = nil) {
         let event = PusherEvent(envelope, subscriptionError: subscriptionError)
-        deliver(event, to: audience(of: event, everyEvent, channel(id)?.listeners))
+        deliver(event, to: audience(of: event, clientListeners, channel(id)?.listeners))
     }
 
     /// - Returns: Whether somebody was there for it.
@@ -130,7 +130,7 @@ extension ClientEngine {
         for sequence in sequences {
             guard let (addition, channelName) = sequence.submit() else { continue }
             if addition.mustWake { toWake.append(sequence.buffer) }
-            if addition.mustAwait { awaitListener(sequence.buffer) }
+            if addition.mustAwait { pauseReading(for: sequence.buffer) }
             if addition.drop.count > 0 { drops[channelName, default: Drop()].add(addition.drop) }
         }
         for (channelName, drop) in drops { count(drop, on: channelName) }
@@ -193,11 +193,11 @@ extension ClientEngine {
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String {
         listeners.bind(name, by: dispatcher ?? self.dispatcher, callback)
-            ?? refuseBinding(name.map { "the event \($0.quoted)" } ?? "every event")
+            ?? reportUnbound(name.map { "the event \($0.quoted)" } ?? "every event")
     }
 
     /// - Returns: The id of no callback.
-    func refuseBinding(_ what: String) -> String {
+    func reportUnbound(_ what: String) -> String {
         let error = PusherClientError(
             .tooManyBindings,
             """

@@ -35,14 +35,14 @@ extension ClientEngine {
             return (recipient, state.channels[id])
         }
         guard recipient != nil else { return nil }
-        return Audience(eventName, everyEvent, channel?.listeners, listenerContext, count: count)
+        return Audience(eventName, clientListeners, channel?.listeners, listenerContext, count: count)
     }
 
     // MARK: The careful way
 
     /// Has the machine look at messages, and carries out what that leads to. The caller follows with ``endTurn()``.
     func receive(_ messages: [Envelope], size: Int, on id: AttemptID) {
-        let (_, mustCarryOut) = enqueue { state, now in
+        let (_, mustCarryOut) = makeTransition { state, now in
             state.counts.messagesReceived += messages.count
             state.counts.bytesReceived += size
             for message in messages { state.machine.received(message, on: id, now: now, into: &state.pending) }

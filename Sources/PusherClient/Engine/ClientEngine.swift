@@ -117,9 +117,9 @@ package final class ClientEngine: Sendable {
     /// Raised whenever an event may have to go elsewhere.
     let changes: ChangeCount
     /// Whether there are effects that were not carried out yet. For those who do not hold the lock.
-    let effectsWait = ManagedAtomic(false)
-    let everyEvent: ListenerRegistry
-    let userEvents: ListenerRegistry
+    let hasPendingEffects = ManagedAtomic(false)
+    let clientListeners: ListenerRegistry
+    let userListeners: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
     let callbackIDs = CallbackIDs()
     let watchlistCallbacks: WatchlistCallbacks
@@ -152,14 +152,14 @@ package final class ClientEngine: Sendable {
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
-        everyEvent = ListenerRegistry(
+        clientListeners = ListenerRegistry(
             limit: options.limits.bindings,
             budget,
             changes,
             callbackIDs,
             eventLoop: environment.eventLoop
         )
-        userEvents = ListenerRegistry(
+        userListeners = ListenerRegistry(
             limit: options.limits.bindings,
             budget,
             changes,
@@ -210,8 +210,8 @@ package final class ClientEngine: Sendable {
     /// Makes a transition, and has its effects carried out: at once where this is the event loop and nobody is at it
     /// already, else as soon as the loop comes to it.
     @discardableResult
-    func step<Result>(_ transition: (inout State, Instant) -> Result) -> Result {
-        let (result, mustDrain) = enqueue(transition)
+    func step<Result>(_ change: (inout State, Instant) -> Result) -> Result {
+        let (result, mustDrain) = makeTransition(change)
         if mustDrain {
             if eventLoop.inEventLoop { drain() } else { eventLoop.execute { self.drain() } }
         }
@@ -219,13 +219,13 @@ package final class ClientEngine: Sendable {
     }
 
     /// Makes a transition. True where the caller has to see to its effects.
-    func enqueue<Result>(_ transition: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
+    func makeTransition<Result>(_ change: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
         let now = now()
         return state.withLockedValue { state in
             let version = state.machine.recipientVersion
-            let result = transition(&state, now)
+            let result = change(&state, now)
             if state.machine.recipientVersion != version { changes.raise() }
-            if !state.pending.isEmpty { effectsWait.store(true, ordering: .releasing) }
+            if !state.pending.isEmpty { hasPendingEffects.store(true, ordering: .releasing) }
             let mustDrain = !state.isDraining && !state.pending.isEmpty
             if mustDrain { state.isDraining = true }
             return (result, mustDrain)
@@ -277,7 +277,7 @@ package final class ClientEngine: Sendable {
 
     private func takePending() -> [Effect] {
         state.withLockedValue { state in
-            effectsWait.store(false, ordering: .relaxed)
+            hasPendingEffects.store(false, ordering: .relaxed)
             defer { state.pending = [] }
             return state.pending
         }

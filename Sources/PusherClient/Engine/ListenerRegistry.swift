@@ -75,12 +75,12 @@ final class ListenerRegistry: Sendable {
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
         let binding = Binding(ids.next(), dispatcher, callback)
-        let isRefused = change { state in
+        let isOverLimit = change { state in
             guard state.bindingCount < limit else { return true }
             if state.accepted != .nothing { state.add(.callback(binding), name) }
             return false
         }
-        return isRefused ? nil : binding.id
+        return isOverLimit ? nil : binding.id
     }
 
     func unbind(_ name: String?, id: String) {

@@ -86,7 +86,7 @@ final class Reception {
             handOver()
         }
         // What callbacks and other threads have caused comes before the event.
-        if engine.effectsWait.load(ordering: .acquiring) { endClaim() }
+        if engine.hasPendingEffects.load(ordering: .acquiring) { endClaim() }
         guard hasClaim || claim() else { return false }
         if let known, known.count == changes.value {
             deliver(message, of: bytes, by: known)
@@ -144,7 +144,7 @@ final class Reception {
         let names = known.map { ($0.eventName, $0.channelName) } ?? message.names(in: bytes)
         guard let audience = engine.audience(ofEvent: names.0, on: names.1, id) else { return nil }
         if let known {
-            known.lead(to: audience)
+            known.update(audience)
             return known
         }
         let route = Route(eventName: names.0, channelName: names.1, audience)

@@ -13,7 +13,7 @@ extension ClientStateMachine {
         case .connected:
             // Whoever asks knows of something that the connection may not have survived.
             let patience = min(timeout, configuration.timeouts.pong)
-            session?.silence.expectLoss(until: now + patience + LivenessStateMachine.lateness)
+            session?.silence.expectLoss(until: now + patience + LivenessStateMachine.longestTimerDelay)
             perform(session?.liveness.probe(timeout: timeout, now: now), now: now, into: &effects)
         case .initialized, .connecting, .disconnecting, .disconnected, .refused:
             break
@@ -34,7 +34,7 @@ extension ClientStateMachine {
         configuration.endpoint = .success(request)
         perform(connection.forgetServer(), now: now, into: &effects)
         if connection.isWanted { reconnectNow(now: now, into: &effects) }
-        connection.countAttempts(from: 0)
+        connection.setAttemptCounts(to: 0)
         pace = SubscriptionPace()
     }
 }

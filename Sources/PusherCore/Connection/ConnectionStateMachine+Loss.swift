@@ -108,14 +108,14 @@ extension ConnectionStateMachine {
     private mutating func lose(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         var loss = loss
         countLoss(loss.reason, now: now)
-        guard let session else { return [.cancelTimer(.attempt)] + follow(loss, configuration, now: now) }
+        guard let session else { return [.cancelTimer(.attempt)] + respond(to: loss, configuration, now: now) }
         let lifetime = now - session.since
         loss.lifetime = lifetime
         if lifetime >= configuration.timeouts.backOffReset { retryCount = 0 }
-        return follow(loss, configuration, now: now) + [.end(session)]
+        return respond(to: loss, configuration, now: now) + [.end(session)]
     }
 
-    private mutating func follow(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
+    private mutating func respond(to loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         let error = loss.error
         if isRefusal(loss, configuration) {
             statistics.refused += 1

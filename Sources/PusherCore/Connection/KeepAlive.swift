@@ -26,7 +26,7 @@ package struct KeepAlive: Hashable, Sendable {
     private static let answersNeeded = 60...6_000
     /// How long after a `pusher:error` a loss counts as its consequence. If this were longer, a server that answers
     /// each sign-in with an error would hide its limit.
-    static let timeOfError = Duration.seconds(1)
+    static let explanationTime = Duration.seconds(1)
 
     package init() {}
 
@@ -60,7 +60,7 @@ package struct KeepAlive: Hashable, Sendable {
         // A network that fails by chance fails after any silence. Timers are late, and so a tenth more is the same.
         guard silence > watch.survived + watch.survived / 10 else { return }
         // The timers stood still, or the event loop was held up.
-        if let interval, now - watch.lastSent >= interval + LivenessStateMachine.lateness { return }
+        if let interval, now - watch.lastSent >= interval + LivenessStateMachine.longestTimerDelay { return }
         // The client did without the pings, and needs them.
         if interval == nil, lastSilence != nil {
             answersNeeded = min(answersNeeded * 10, Self.answersNeeded.upperBound)

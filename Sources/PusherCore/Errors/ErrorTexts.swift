@@ -97,14 +97,14 @@ extension PusherClientError {
     }
 
     /// - Parameter clientEvent: The event's name; nil if the error does not say it.
-    static func unsent(_ clientEvent: String?, on name: String, _ refusal: ClientEventQueue.Refusal) -> Self {
+    static func unsent(_ clientEvent: String?, on name: String, _ problem: ClientEventQueue.UnsentReason) -> Self {
         let event = clientEvent.map { " \($0)" } ?? ""
-        let (code, reason) = words(of: refusal, on: name)
+        let (code, reason) = words(of: problem, on: name)
         return Self(code, "the client event\(event) was not sent: \(reason)", channelName: name)
     }
 
-    private static func words(of refusal: ClientEventQueue.Refusal, on name: String) -> (Code, String) {
-        switch refusal {
+    private static func words(of problem: ClientEventQueue.UnsentReason, on name: String) -> (Code, String) {
+        switch problem {
         case .notSubscribed: return (.notSubscribed, "\(name) is not subscribed; await subscribed() before")
         case .invalidChannel(let error): return (.notSubscribed, error.message)
         case .unsubscribed: return (.unsubscribed, "\(name) is unsubscribed")

@@ -4,7 +4,7 @@ import PusherProtocol
 /// Events of encrypted channels (protocol clause 10).
 extension ClientStateMachine {
     /// Has the channel's machine do something, and does what it says.
-    mutating func decrypt(
+    mutating func updateDecryption(
         _ name: String,
         now: Instant,
         into effects: inout [Effect],
@@ -56,13 +56,13 @@ extension ClientStateMachine {
         case .success(let authorization):
             let secret = authorization.sharedSecret
             if let key = secret.flatMap(SecretKey.init(base64:)) {
-                return decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
+                return updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
             }
             failure = .invalidAuthorization(name, secret == nil ? .noSharedSecret : .malformedSharedSecret)
         case .failure(let error):
             failure = SubscriptionError(error, channelName: name)
         }
-        decrypt(name, now: now, into: &effects) { $0.refreshFailed(failure, now: now) }
+        updateDecryption(name, now: now, into: &effects) { $0.refreshFailed(failure, now: now) }
     }
 }
 

@@ -8,7 +8,7 @@ extension ClientStateMachine {
         guard !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else {
             return ownChannelSucceeded(name, into: &effects)
         }
-        if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
+        if !confirmSubscription(name, envelope, now: now, into: &effects) {
             // It timed out before the server answered.
             subscriptions[name] = nil
             send(.unsubscribe(channel: name), into: &effects)
@@ -16,7 +16,7 @@ extension ClientStateMachine {
     }
 
     /// False if nobody wants the channel.
-    mutating func subscriptionSucceeded(
+    mutating func confirmSubscription(
         _ name: String,
         _ envelope: Envelope,
         now: Instant,
@@ -28,7 +28,7 @@ extension ClientStateMachine {
                 replaceMembers(of: name, envelope, isNews: false, into: &effects)
             } else {
                 countIgnored()
-                endForgotten(subscription, into: &effects)
+                unsubscribeUnknown(subscription, into: &effects)
             }
             return true
         }
@@ -45,14 +45,14 @@ extension ClientStateMachine {
         if subscription.roster != nil { replaceMembers(of: name, envelope, isNews: true, into: &effects) }
         effects.append(.subscribed(subscription.id, event, away: confirmation.away))
         for waiter in waiters { effects.append(.resume(waiter, .done)) }
-        decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
+        updateDecryption(name, now: now, into: &effects) { $0.subscribed(now: now) }
         if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
         return true
     }
 
     /// The server has a subscription that the client has given up, and that an error was taken to have refused. Some
     /// servers do not answer who asks for what they have: it is ended, so that the next one is answered.
-    private func endForgotten(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
+    private func unsubscribeUnknown(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
         switch subscription.phase {
         case .subscribing, .unsubscribing, .subscribed, .invalid: break
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
@@ -104,7 +104,7 @@ extension ClientStateMachine {
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
-        if !keepsKey { decrypt(name, now: now, into: &effects) { $0.subscriptionFailed(error) } }
+        if !keepsKey { updateDecryption(name, now: now, into: &effects) { $0.subscriptionFailed(error) } }
         effects.append(.subscriptionFailed(subscription.id, error, Self.failureEvent(error)))
         for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
     }

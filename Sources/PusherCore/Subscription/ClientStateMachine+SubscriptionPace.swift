@@ -5,7 +5,7 @@ extension ClientStateMachine {
     /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
     /// answered may be among them.
     mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
-        _ = session?.requests.received(message, canRefuse: false, now: now)
+        _ = session?.requests.received(message, isRefusal: false, now: now)
         let isClientEvent = clientEvents.takeRejection(now: now)
         if isClientEvent {
             clientEventRejected(message, named: nil, into: &effects)
@@ -47,10 +47,10 @@ extension ClientStateMachine {
         goOnSubscribing(now: now, into: &effects)
     }
 
-    func hasRoom(now: Instant) -> Bool { subscriptions.queuedCount == 0 && room(now: now) > 0 }
+    func maySend(now: Instant) -> Bool { subscriptions.queuedCount == 0 && allowance(now: now) > 0 }
 
-    private func room(now: Instant) -> Int {
-        pace.room(now: now, isAnswered: subscriptions.pendingCount == 0)
+    private func allowance(now: Instant) -> Int {
+        pace.allowance(now: now, isAnswered: subscriptions.pendingCount == 0)
     }
 
     /// The errors about the limit have come to their end, or more may be sent.
@@ -86,9 +86,9 @@ extension ClientStateMachine {
 
     mutating func sendQueuedSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard subscriptions.queuedCount > 0 else { return }
-        let room = room(now: now)
-        guard room > 0 else { return }
-        for name in subscriptions.queuedNames.prefix(room) {
+        let allowance = allowance(now: now)
+        guard allowance > 0 else { return }
+        for name in subscriptions.queuedNames.prefix(allowance) {
             guard case .queued(let request) = subscriptions[name]?.phase else { continue }
             sendAtOnce(name, request, now: now, into: &effects)
         }

@@ -51,7 +51,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// Oldest first.
     package private(set) var held: [Envelope] = []
     /// True if the key was asked for because of the first of the held events.
-    private var isFirstRetried = false
+    private var hasRefreshedForFirst = false
     private var refreshes: [Instant] = []
 
     package init() {}
@@ -68,7 +68,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
             var count = 0
             while held.count - count > 1, held.count - count > limit || heldSize(from: count) > size { count += 1 }
             guard count > 0 else { return [] }
-            isFirstRetried = false
+            hasRefreshedForFirst = false
             defer { held.removeFirst(count) }
             return held.prefix(count).map { .fail($0, .tooManyHeld) }
         }
@@ -100,8 +100,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// read with the key that is known.
     package mutating func refreshFailed(_ error: SubscriptionError, now: Instant) -> [Step] {
         var steps: [Step] = []
-        if isFirstRetried, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
-        isFirstRetried = false
+        if hasRefreshedForFirst, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
+        hasRefreshedForFirst = false
         return steps + readHeld(now: now)
     }
 
@@ -109,9 +109,9 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     package mutating func awaitNextKey() { phase = .awaitingKey }
 
     /// The channel object goes out of use: nobody waits for what is held, nor for the key that was asked for.
-    package mutating func giveUp() {
+    package mutating func retire() {
         held = []
-        isFirstRetried = false
+        hasRefreshedForFirst = false
         phase = key == nil ? .awaitingKey : .open
     }
 
@@ -119,14 +119,14 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     package mutating func subscribed(now: Instant) -> [Step] {
         guard phase == .awaitingKey, key != nil else { return [] }
         // No key has come since it was asked for, if it was.
-        isFirstRetried = false
+        hasRefreshedForFirst = false
         return readHeld(now: now)
     }
 
     /// No key will come.
     package mutating func subscriptionFailed(_ error: SubscriptionError) -> [Step] {
         phase = .awaitingKey
-        isFirstRetried = false
+        hasRefreshedForFirst = false
         defer { held = [] }
         return held.map { .fail($0, .noKey(error)) }
     }
@@ -137,8 +137,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         phase = .open
         let events = held
         held = []
-        var isRetried = isFirstRetried
-        isFirstRetried = false
+        var isRetried = hasRefreshedForFirst
+        hasRefreshedForFirst = false
         var steps: [Step] = []
         for (index, event) in events.enumerated() {
             if !read(event, isRetried: isRetried, now: now, into: &steps) {
@@ -183,7 +183,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
                 }
                 refreshes.append(now)
                 held.append(envelope)
-                isFirstRetried = true
+                hasRefreshedForFirst = true
                 steps.append(.refreshKey)
                 return false
             }

@@ -61,7 +61,7 @@ struct SubscriptionPace: Hashable, Sendable {
     /// How many subscriptions may be sent now.
     ///
     /// - Parameter isAnswered: Whether the server has answered all that it was sent.
-    func room(now: Instant, isAnswered: Bool) -> Int {
+    func allowance(now: Instant, isAnswered: Bool) -> Int {
         guard hit == nil else { return 0 }
         guard let quota else { return .max }
         let limit = isProbing ? 1 : quota
