@@ -93,6 +93,11 @@ extension ClientStateMachine {
         effects.append(.report(error))
     }
 
+    mutating func reportMalformed(_ error: PusherClientError, into effects: inout [Effect]) {
+        statistics.messages.malformed += 1
+        effects.append(.report(error))
+    }
+
     // MARK: The handshake
 
     private mutating func receivedBeforeHandshake(

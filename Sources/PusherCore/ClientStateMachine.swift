@@ -187,13 +187,6 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(session?.liveness.catchUp(now: now), now: now, into: &effects)
     }
 
-    /// A frame of any kind came on the connection that stands.
-    mutating func frameCame(now: Instant, into effects: inout [Effect]) {
-        guard let (action, silence) = session?.frameCame(now: now) else { return }
-        if let action { perform(action, now: now, into: &effects) }
-        if let silence { keepAlive.survived(silence) }
-    }
-
     /// Handling of the connection that no smaller machine does.
     mutating func perform(
         _ actions: [ConnectionStateMachine.Action],
@@ -256,34 +249,6 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(actions, now: now, into: &effects)
     }
 
-    private mutating func keepAliveTimerFired(now: Instant, into effects: inout [Effect]) {
-        guard let interval = keepAlive.interval, let lastSent = session?.silence.lastSent else { return }
-        let silence = now - lastSent
-        let isDue = silence >= interval
-        timers.set(.keepAlive, after: isDue ? interval : interval - silence, into: &effects)
-        if isDue { ping(now: now, into: &effects) }
-    }
-
-    mutating func ping(now: Instant, into effects: inout [Effect]) {
-        statistics.pings.sent += 1
-        connection.session?.pingStopwatch.sent(now: now, patience: configuration.timeouts.pong)
-        session?.silence.pinged()
-        send(.ping, into: &effects)
-    }
-
-    mutating func ponged(now: Instant) {
-        guard let (isAnswer, time) = session?.pingStopwatch.answered(now: now) else { return }
-        if session?.silence.ponged() == true { pingCameThrough() }
-        if isAnswer { statistics.pings.answered += 1 } else { countIgnored() }
-        if let time { statistics.pings.roundTrip.add(time) }
-    }
-
-    /// The server has got a ping.
-    mutating func pingCameThrough() {
-        keepAlive.pingAnswered()
-        if let silence = session?.silence.prove() { keepAlive.survived(silence) }
-    }
-
     /// The handshake is complete: watch the server, and subscribe every channel that is wanted, oldest first.
     private mutating func beginSession(now: Instant, into effects: inout [Effect]) {
         guard let session else { return }
@@ -304,17 +269,5 @@ package struct ClientStateMachine: Hashable, Sendable {
         loseClientEvents(into: &effects)
         losePace(session.requests, now: now, into: &effects)
         loseSubscriptions(now: now, into: &effects)
-    }
-}
-
-extension TransportClosure {
-    /// Whether the connection ended as one does that is cut because it was idle: without a word, or with a code that
-    /// gives no reason.
-    fileprivate var isUnexplained: Bool {
-        switch (code?.rawValue, error?.code) {
-        case (nil, nil), (nil, .connectionClosed?), (nil, .connectionFailed?): true
-        case (1000?, _), (1001?, _), (1005?, _), (1006?, _): true
-        default: false
-        }
     }
 }

@@ -28,37 +28,6 @@ final class CallbackDispatcher: Sendable {
         }
     }
 
-    private func run(_ batch: EventBatch) {
-        batch.forEach { event, audience in
-            // Code that binds in the callback of an event gets those that came meanwhile.
-            if !audience.isCurrent { audience = audience.renewed() }
-            audience.call(event, by: self)
-            runCount.wrappingIncrement(ordering: .relaxed)
-        }
-    }
-
-    private func release(_ spent: inout Spent<EventBatch>) {
-        if isStopped.load(ordering: .acquiring) { _ = spent.take() } else { spent.release(on: eventLoop) }
-    }
-
-    /// Whether callbacks run while the event loop waits.
-    var runsInPlace: Bool { queue == nil }
-
-    /// True while callbacks run, or wait for their queue. Called on the event loop.
-    var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
-
-    /// Whether a callback ever had to wait for the queue.
-    var isUsed: Bool { used.load(ordering: .acquiring) }
-
-    private func use() {
-        guard !isUsed else { return }
-        used.store(true, ordering: .releasing)
-        changes.raise()
-    }
-
-    /// How many callbacks had to go so far, because the queue was slower than they came.
-    var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
-
     /// What has to become of a job that waits for a queue that is too slow.
     enum Retention: Sendable {
         /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
@@ -138,6 +107,18 @@ final class CallbackDispatcher: Sendable {
         collected = .makeBoxSendingValue(EventBatch(), eventLoop: eventLoop)
     }
 
+    /// Whether callbacks run while the event loop waits.
+    var runsInPlace: Bool { queue == nil }
+
+    /// True while callbacks run, or wait for their queue. Called on the event loop.
+    var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
+
+    /// Whether a callback ever had to wait for the queue.
+    var isUsed: Bool { used.load(ordering: .acquiring) }
+
+    /// How many callbacks had to go so far, because the queue was slower than they came.
+    var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
+
     /// Adds an event. The caller calls ``submit(for:)`` when it has added all. Called on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
         use()
@@ -165,6 +146,12 @@ final class CallbackDispatcher: Sendable {
         guard !runsInPlace else { return call() }
         submit(for: engine)
         add(.call(call), keep: retention, for: engine)
+    }
+
+    private func use() {
+        guard !isUsed else { return }
+        used.store(true, ordering: .releasing)
+        changes.raise()
     }
 
     private func add(_ job: consuming Job, keep retention: Retention, for engine: ClientEngine) {
@@ -233,6 +220,19 @@ final class CallbackDispatcher: Sendable {
         }
         if dropped > 0 { engine.callbacksDropped(.ended(count: dropped)) }
         if mustGoOn { queue.async { self.drain(queue, for: engine) } }
+    }
+
+    private func run(_ batch: EventBatch) {
+        batch.forEach { event, audience in
+            // Code that binds in the callback of an event gets those that came meanwhile.
+            if !audience.isCurrent { audience = audience.renewed() }
+            audience.call(event, by: self)
+            runCount.wrappingIncrement(ordering: .relaxed)
+        }
+    }
+
+    private func release(_ spent: inout Spent<EventBatch>) {
+        if isStopped.load(ordering: .acquiring) { _ = spent.take() } else { spent.release(on: eventLoop) }
     }
 
     // MARK: A queue that does not run

@@ -121,12 +121,38 @@ extension ClientStateMachine {
         failSubscription(name, .refused(name, message), now: now, into: &effects)
     }
 
-    /// The server has answered a request. Errors that it did not explain may be another one's now.
-    mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
-        guard let faults = session?.requests.answered(request) else { return }
-        if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
-        failRequests(faults, now: now, into: &effects)
-        sendQueuedSubscriptions(now: now, into: &effects)
+    /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
+    /// answered may be among them.
+    private mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
+        _ = session?.requests.received(message, isRefusal: false, now: now)
+        let isClientEvent = clientEvents.takeRejection(now: now)
+        if isClientEvent {
+            clientEventRejected(message, named: nil, into: &effects)
+            // On most servers only client events have a limit, and the subscriptions are healthy.
+            if !pace.hasLimit { return }
+        }
+        if !isClientEvent, pingRejected(now: now), subscriptions.pendingCount == 0 { return }
+        guard let lastNumber = session?.requests.lastUnanswered else {
+            if isClientEvent { return }
+            guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
+            return clientEventRejected(message, named: nil, into: &effects)
+        }
+        // A burst of subscriptions brings one for each.
+        let isNews = pace.exceeded(message, lastNumber: lastNumber, now: now)
+        if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
+        guard subscriptions.pendingCount > 0 else { return }
+        // A timer that runs is for the next window, which may be a minute away.
+        if isNews { timers.cancel(.subscriptionPace, into: &effects) }
+        setPaceTimer(now: now, into: &effects)
+    }
+
+    /// Returns `false` if the error is not about a ping.
+    private mutating func pingRejected(now: Instant) -> Bool {
+        guard let activityTimeout = session?.activityTimeout, session?.silence.ponged() == true else { return false }
+        keepAlive.pingRejected(activityTimeout: activityTimeout)
+        pingCameThrough()
+        _ = session?.pingStopwatch.answered(now: now)
+        return true
     }
 
     private mutating func receivedUnnamed(

@@ -35,7 +35,7 @@ extension ClientStateMachine {
                 let authorization = beginAuthorization(
                     of: .channel(name),
                     socketID: socketID,
-                    maximumTries: CoreConfiguration.keyRefreshTries,
+                    maximumTries: DecryptionStateMachine.triesPerRefresh,
                     now: now,
                     into: &effects
                 )

@@ -76,6 +76,14 @@ extension ClientStateMachine {
         failSubscription(name, error, now: now, into: &effects)
     }
 
+    /// The server has answered a request. Errors that it did not explain may be another one's now.
+    mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
+        guard let faults = session?.requests.answered(request) else { return }
+        if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
+        failRequests(faults, now: now, into: &effects)
+        sendQueuedSubscriptions(now: now, into: &effects)
+    }
+
     mutating func failSubscription(
         _ name: String,
         _ error: SubscriptionError,

@@ -44,6 +44,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// requests.
     package static let maximumRefreshes = 10
     package static let refreshPeriod = Duration.seconds(60)
+    /// How many tries one refresh of the key has.
+    static let triesPerRefresh = 2
 
     package private(set) var phase = Phase.awaitingKey
     /// The key of the last authorization; nil before the first one.
