@@ -2,7 +2,7 @@ package import PusherProtocol
 
 /// Messages from the server.
 extension ClientStateMachine {
-    /// Where an ordinary event goes, besides the listeners of all channels.
+    /// Who gets an ordinary event, besides the listeners of the whole client.
     package enum Recipient: Hashable, Sendable {
         case globalListeners
         case channel(ChannelID)

@@ -20,16 +20,14 @@ extension ClientStateMachine {
         connectIfIdle(now: now, into: &effects)
     }
 
-    /// Ends the wait when the connection that was made, with all its reconnecting, has ended for good. That may be so
-    /// already: it does not connect.
+    /// Ends the wait when the connection has ended for good, which may be so already. It does not connect.
     package mutating func awaitEnd(_ waiter: WaiterID, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
         settleEndWaiters(into: &effects)
     }
 
-    /// Starts to connect unless an attempt is under way. A wait between attempts goes on: it is not cut short by
-    /// everybody who waits for its end.
+    /// Connects, unless there is a connection, an attempt, or a wait between attempts.
     private mutating func connectIfIdle(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         switch connection.state {

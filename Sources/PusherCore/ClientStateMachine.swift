@@ -3,8 +3,8 @@ import PusherProtocol
 /// The whole client as a value: calls, frames and timers go in, effects come out. It holds no clock, no socket, no
 /// closure; the same inputs give the same effects.
 ///
-/// This is the only type of the core that the shell sees. Inputs are methods, in the order in which the protocol meets
-/// them; every one takes the time, and appends to the effects that the shell carries out in order.
+/// The shell gives inputs to this type only. Inputs are methods: they take the time, and append to the effects that the
+/// shell carries out in order.
 package struct ClientStateMachine: Hashable, Sendable {
     package var configuration: CoreConfiguration
     /// Holds the ``session``, and with it all that ends with the connection.
@@ -63,7 +63,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.connect(configuration, now: now), now: now, into: &effects)
     }
 
-    /// The count that the retry policy and the limit go by goes on from there.
+    /// Sets the counts that the retry policy and the limit use.
     package mutating func setAttemptCounts(to count: Int) { connection.setAttemptCounts(to: count) }
 
     package mutating func disconnect(now: Instant, into effects: inout [Effect]) {
@@ -98,7 +98,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.opened(id, configuration, now: now), now: now, into: &effects)
     }
 
-    /// Any frame came that is not a message: ping, pong, part of a longer message.
+    /// A frame came that ``received(_:on:now:into:)`` does not get: a ping, a pong, part of a longer message, or an
+    /// ordinary event. Of ordinary events in a row, the shell reports the first.
     package mutating func activity(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
         guard connection.establishedAttempt == id else { return }
         frameCame(now: now, into: &effects)

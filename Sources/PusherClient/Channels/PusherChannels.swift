@@ -25,7 +25,7 @@ public final class PusherChannels: Sendable {
 }
 
 extension ClientEngine.State {
-    /// The object of a channel, which is made where there is none. One that is refused is not kept.
+    /// The object of a channel, which is made if there is none. One that cannot be subscribed is not kept.
     mutating func channel(
         of result: ClientStateMachine.SubscribeResult,
         _ make: () -> PusherChannel

@@ -4,7 +4,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Runs user code where the options say, in order, and never more of it than the limit.
+/// Runs callbacks on one queue, or in place, in order, with a limit on those that wait.
 final class CallbackDispatcher: Sendable {
     /// What runs on the queue.
     fileprivate enum Job: Sendable {
@@ -32,10 +32,10 @@ final class CallbackDispatcher: Sendable {
     enum Retention: Sendable {
         /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
         case newest
-        /// The same, where there are too many of its own kind alone: the outcome of a subscription, and that callbacks
+        /// The same, if there are too many of its own kind alone: the outcome of a subscription, and that callbacks
         /// were dropped.
         case outcomes
-        /// The same for changes of the connection's state: whoever is told too few of them is told the last.
+        /// The same for changes of the connection's state, so that the last one always arrives.
         case states
     }
 
@@ -71,7 +71,7 @@ final class CallbackDispatcher: Sendable {
     /// How long a queue may leave the first callback alone before the log says so.
     static let patience = TimeAmount.seconds(5)
 
-    /// Nil where callbacks run in place.
+    /// `nil` if callbacks run in place.
     private let queue: DispatchQueue?
     private let budget: BufferBudget
     private let eventLoop: any EventLoop
@@ -356,7 +356,7 @@ extension CallbackDispatcher.State {
         return (outcome < change ? outcomes.popFirst() : states.popFirst()).map { ($0.job, false) }
     }
 
-    /// That of the first one; one that never comes where there is none.
+    /// The serial of the first job; the largest number if there is none.
     private func serial(_ jobs: CircularBuffer<CallbackDispatcher.Pending>) -> UInt64 { jobs.first?.serial ?? .max }
 }
 

@@ -37,7 +37,7 @@ struct AwaitedListeners {
 
     fileprivate mutating func removeCaughtUp() { entries.removeAll { !$0.listener.isAwaited } }
 
-    /// Takes out those that have not moved for a moment.
+    /// Takes out the stalled ones.
     fileprivate mutating func takeStalled(now: Instant) -> [any AwaitedListener] {
         var stalled: [any AwaitedListener] = []
         entries = entries.compactMap { entry in
@@ -58,10 +58,10 @@ struct AwaitedListeners {
 
 /// Back-pressure. All of this happens on the event loop.
 extension ClientEngine {
-    /// The client does not wait for a listener that does not move for so long.
+    /// A listener that takes nothing for this time is stalled: the client does not wait for it.
     static let stallTime = Duration.milliseconds(90)
 
-    /// Pings of the server are answered, and the server's answers are read, before anybody loses patience.
+    /// The longest time without reading. Pings and answers must not come too late.
     private var longestPause: Duration { min(read { $0.machine.configuration.timeouts.pong } / 2, .seconds(5)) }
 
     /// Stops reading until the listener has caught up.
@@ -92,7 +92,7 @@ extension ClientEngine {
         }
         guard let due = loopState.value.awaited.firstDue else { return resumeReading() }
         let wait = TimeAmount(clamping: min(due, end) - now)
-        // What was dropped is told by a callback, for whose queue the client may have to wait too.
+        // `stopWaiting` reports drops by a callback. If that fills its queue, `pauseReading` has set a timer already.
         loopState.value.awaited.timer?.cancel()
         loopState.value.awaited.timer = eventLoop.scheduleTask(in: wait) {
             self.judgeListeners()

@@ -172,7 +172,7 @@ extension ClientEngine {
         loopState.value.payloadReaders[channelName] = nil
     }
 
-    /// The same for the events of whoever was the user.
+    /// The same for the own channels of all users.
     func forgetPayloadsOfUsers() {
         loopState.value.payloadReaders = loopState.value.payloadReaders.filter {
             !$0.key.hasPrefix(ChannelName.serverToUserPrefix)
@@ -202,7 +202,7 @@ extension ClientEngine {
             .tooManyBindings,
             """
             a callback was not bound to \(what): \(limits.bindings) are bound to the same object already, and \
-            limits.bindings allows no more. Whoever binds again and again has to unbind, or to use observe(…)
+            limits.bindings allows no more. Unbind callbacks that are not needed, or use observe(…)
             """
         )
         step { state, _ in state.pending.append(.report(error)) }

@@ -120,7 +120,7 @@ extension ClientEngine {
         loopState.value.unflushed.insert(id)
     }
 
-    /// A message of the application's own. Nobody sends it again.
+    /// A message of the app's own. Nobody sends it again.
     private func writeMessage(_ envelope: Envelope, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenFailure { error in

@@ -25,7 +25,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
         var droppedCount = 0
         var isDropping = false
         var isFinished = false
-        /// True where somebody waits, and somebody else is going to call ``EventBuffer/wake()``.
+        /// Whether a call waits, and somebody is going to call ``EventBuffer/wake()``.
         var isToBeWoken = false
 
         /// Takes out the elements that have to go.
@@ -71,7 +71,7 @@ final class EventBuffer<Element: Sendable>: Sendable {
     /// How many calls of ``next()`` wait for an element.
     var waitingCount: Int { state.withLockedValue { $0.waiting.count } }
 
-    /// Adds an element, and gives it to whoever waits for one.
+    /// Adds an element, and gives it to a call that waits for one.
     @discardableResult
     func add(_ element: Element) -> Drop {
         let addition = append([element])

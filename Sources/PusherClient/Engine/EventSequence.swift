@@ -61,8 +61,8 @@ final class Broadcast<Element: Sendable>: Sendable {
 
     private struct State {
         var recipients: [Recipient] = []
-        /// What a sequence begins with: one element, or none. An array, so that those which have none need no room for
-        /// one.
+        /// What a sequence begins with: one element, or none. An array, so that those which have none need no memory
+        /// for one.
         var replayed: [Element]
         var isFinished = false
     }

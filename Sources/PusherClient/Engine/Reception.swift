@@ -4,7 +4,7 @@ import NIOCore
 import PusherProtocol
 import RealtimePrimitives
 
-/// What one connection brings. Only the event loop touches it.
+/// Receives the events of one connection's transport. Only the event loop touches it.
 ///
 /// An event that changes nothing is delivered as soon as its bytes are seen: the fast way. For that the reception claims the
 /// funnel, so that nothing else has effects meanwhile. Any other message takes the careful way, through the machine: it ends

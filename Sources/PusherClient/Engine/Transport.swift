@@ -8,8 +8,8 @@ package protocol Transport: Sendable {
     /// Starts opening a socket and returns at once.
     ///
     /// `receive` is called on the event loop, never from within this call: `.opened` at most once, then messages, and
-    /// `.closed` exactly once at the end, also where the socket could not be opened; nothing after it, and nothing
-    /// after ``TransportConnection/abort()``.
+    /// `.closed` exactly once at the end, also if the socket could not be opened; nothing after it, and nothing after
+    /// ``TransportConnection/abort()``.
     func open(
         _ request: TransportRequest,
         on eventLoop: any EventLoop,
@@ -20,7 +20,7 @@ package protocol Transport: Sendable {
 /// An open socket, or one that is being opened. All calls are made on its event loop.
 package protocol TransportConnection: Sendable {
     /// Writes one text message, to go out with the next ``flush()``. The promise succeeds once the bytes are handed to
-    /// the operating system, and fails where the socket is not open.
+    /// the operating system, and fails if the socket is not open.
     func send(_ text: String, promise: EventLoopPromise<Void>?)
 
     /// Sends what was written since the last flush.

@@ -138,7 +138,7 @@ extension ClientStateMachine {
             if let key = SecretKey(base64: secret) {
                 updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
             } else {
-                // Whoever gave it may know better when the first event asks for it again.
+                // The backend may give a usable one when the first event asks for it again.
                 effects.append(.report(.malformedSharedSecret(name)))
                 updateDecryption(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
             }

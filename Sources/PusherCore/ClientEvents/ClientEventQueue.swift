@@ -133,9 +133,9 @@ package struct ClientEventQueue: Hashable, Sendable {
         return item
     }
 
-    /// The server's limit counts by the second, and on its way an event can be held up.
+    /// The limit is per second. The period is a little longer, because events can be delayed on their way.
     package static let period = Duration.milliseconds(1_100)
-    /// The longest time that a server is thought to take over one.
+    /// The longest time after which a server may still reject an event.
     private static let patience = Duration.seconds(10)
     /// The time within which servers answer.
     private static let usualDelay = Duration.seconds(2)
@@ -178,7 +178,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         return items
     }
 
-    /// Nobody waits any more for these to be sent. How many they were.
+    /// The call does not wait any more: its items are not sent. Returns how many they were.
     package mutating func removeItems(of waiter: WaiterID) -> Int {
         Array(ready.keys).reduce(0) { $0 + removeReady(of: $1) { $0.waiter == waiter }.count }
     }

@@ -53,7 +53,7 @@ extension ClientStateMachine {
         statistics.clientEvents.dropped += count
     }
 
-    /// Sends client events, all or none, and ends the wait when they are written. Fails where the channel is not
+    /// Sends client events, all or none, and ends the wait when they are written. Fails if the channel is not
     /// subscribed.
     package mutating func send(
         _ messages: [ClientEventQueue.Message],

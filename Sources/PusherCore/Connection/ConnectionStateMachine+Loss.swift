@@ -149,7 +149,7 @@ extension ConnectionStateMachine {
             mustUseTLS = true
             return retryAtOnce(retry, announcing: states, configuration, now: now)
         case .reconnectImmediately:
-            // A server that takes clients in only to send them away again must not be met by a hot loop.
+            // A server that closes each connection at once would otherwise get attempts without a pause.
             if let lifetime = loss.lifetime, lifetime >= .seconds(1) {
                 return retryAtOnce(retry, announcing: states, configuration, now: now)
             }
@@ -179,7 +179,7 @@ extension ConnectionStateMachine {
         enter(.waiting(until: now, retry), announcing: states) + self.retry(configuration, now: now)
     }
 
-    /// Whether trying again would not help.
+    /// Whether the same attempt would be refused again.
     private func isRefusal(_ loss: Loss, _ configuration: CoreConfiguration) -> Bool {
         switch loss.reaction {
         case .stop: true

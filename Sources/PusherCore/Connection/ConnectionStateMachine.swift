@@ -105,7 +105,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized: .initialized
         case .connecting: outage?.isUnavailable == true ? .unavailable(reason: outage?.lastFailure) : .connecting
         case .connected(let session): .connected(socketID: session.value.socketID)
-        // Until the policy has answered there is no time to give: "until now" is the truth.
+        // Until the policy has answered there is no time to give. The time of the question stands for it.
         case .asking(_, let retry, let since): .waiting(until: since, attempt: retry.attempt, reason: retry.reason)
         case .waiting(let until, let retry): .waiting(until: until, attempt: retry.attempt, reason: retry.reason)
         case .disconnecting: .disconnecting
@@ -328,7 +328,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         reconnectAttempts += 1
     }
 
-    /// Has both counts go on from there.
+    /// Sets both counts.
     package mutating func setAttemptCounts(to count: Int) {
         // Far from where integers end.
         retryCount = min(max(count, 0), 1_000_000)

@@ -1,8 +1,9 @@
 /// Keeps a connection from being cut because the client is silent.
 ///
-/// The protocol goes by what comes from the server. Some servers (poxa), proxies and routers go by what comes from the
-/// client, and do not announce their limit. The client learns it from losses: if a connection was lost after a silence of
-/// the client that it had not survived before, and nobody has said why, the next connection pings after half of that silence.
+/// In the protocol, a connection is idle if the server is silent. Some servers (poxa), proxies and routers cut it if
+/// the client is silent, and do not announce after what time. The client learns it from losses: if a connection was
+/// lost after a silence of the client that it had not survived before, and nobody has said why, the next connection
+/// pings after half of that silence.
 ///
 /// A loss may be chance, so the client stops these pings when the server has answered a number of them. If that costs a
 /// connection, the next attempt to do without them takes ten times as many.

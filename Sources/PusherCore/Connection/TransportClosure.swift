@@ -16,7 +16,7 @@ package struct TransportClosure: Hashable, Sendable {
 }
 
 extension TransportClosure {
-    /// Whether the connection ended as one does that is cut because it was idle: without a word, or with a code that
+    /// Whether the connection ended like one that was cut for being idle: without a close frame, or with a code that
     /// gives no reason.
     var isUnexplained: Bool {
         switch (code?.rawValue, error?.code) {

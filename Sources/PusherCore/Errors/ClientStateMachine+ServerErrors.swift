@@ -35,7 +35,8 @@ extension ClientStateMachine {
 
     private enum ErrorSubject {
         case clientEvent
-        /// The server takes no more messages. It does not say which one it has dropped.
+        /// The server takes no more messages. It does not say which one it has dropped: a client event, a ping or
+        /// subscriptions.
         case rateLimit
         case ownChannel(String)
         case signIn
@@ -137,7 +138,7 @@ extension ClientStateMachine {
             guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
             return clientEventRejected(message, named: nil, into: &effects)
         }
-        // A burst of subscriptions brings one for each.
+        // If several subscriptions are too many, the server sends one error for each.
         let isNews = pace.exceeded(message, lastNumber: lastNumber, now: now)
         if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
         guard subscriptions.pendingCount > 0 else { return }
@@ -187,7 +188,7 @@ extension ClientStateMachine {
             case .channel(let name) where signIn.ownChannels[name] != nil:
                 ownChannelRefused(name, into: &effects)
             case .signIn, .channel, .abandoned:
-                // It had timed out.
+                // Nobody waits for it any more.
                 break
             }
         }

@@ -73,12 +73,12 @@ extension PusherClientError {
     }
 
     static func memberLeftOut(of name: String, _ limit: PresenceRoster.Limit) -> Self {
-        let what = "somebody has come to \(name) who is not kept, nor will others be until there is room"
+        let what = "somebody has come to \(name) who is not kept, nor will others be until members leave"
         return tooManyMembers(what, limit, on: name)
     }
 
     static func memberNotUpdated(of name: String, _ limit: PresenceRoster.Limit) -> Self {
-        tooManyMembers("a member of \(name) stays as before, for what is new of them has no room", limit, on: name)
+        tooManyMembers("a member of \(name) stays as before, because the update is beyond the limit", limit, on: name)
     }
 
     static func watchedUsersLeftOut(_ limit: PresenceRoster.Limit) -> Self {

@@ -159,7 +159,7 @@ extension ClientStateMachine {
 
     // MARK: What the server says to the user
 
-    /// An event of no subscribed channel: for the user's own channel, or unwanted.
+    /// An event of a channel that is not subscribed: it is the user's own, or it is dropped.
     mutating func deliverToUserOrDrop(_ envelope: Envelope, into effects: inout [Effect]) {
         statistics.events.received += 1
         guard let user = signIn.user, envelope.channel == user.channelName,

@@ -3,7 +3,7 @@ import PusherProtocol
 
 /// Events of encrypted channels (protocol clause 10).
 extension ClientStateMachine {
-    /// Has the channel's machine do something, and does what it says.
+    /// Changes the channel's decryption machine, and carries out its steps.
     mutating func updateDecryption(
         _ name: String,
         now: Instant,
@@ -67,7 +67,7 @@ extension ClientStateMachine {
 }
 
 extension SubscriptionStateMachine {
-    /// Where it stands, for what it holds may be much; nil if the channel is not encrypted.
+    /// Changes the decryption machine in place. Returns `nil` if the channel is not encrypted.
     fileprivate mutating func changeDecryption<Result>(
         _ change: (inout DecryptionStateMachine) -> Result
     ) -> Result? {

@@ -9,13 +9,13 @@ extension ClientStateMachine {
             return ownChannelSucceeded(name, into: &effects)
         }
         if !confirmSubscription(name, envelope, now: now, into: &effects) {
-            // It timed out before the server answered.
+            // The app unsubscribed before the server answered.
             subscriptions[name] = nil
             send(.unsubscribe(channel: name), into: &effects)
         }
     }
 
-    /// False if nobody wants the channel.
+    /// Returns `false` if the app does not want the channel.
     mutating func confirmSubscription(
         _ name: String,
         _ envelope: Envelope,
@@ -50,8 +50,8 @@ extension ClientStateMachine {
         return true
     }
 
-    /// The server has a subscription that the client has given up, and that an error was taken to have refused. Some
-    /// servers do not answer who asks for what they have: it is ended, so that the next one is answered.
+    /// The server has a subscription that the client does not know of: an error was taken for its refusal. Some servers
+    /// do not answer a request for a channel that they have, so the client unsubscribes first.
     private func unsubscribeUnknown(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
         switch subscription.phase {
         case .subscribing, .unsubscribing, .subscribed, .invalid: break

@@ -79,7 +79,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// Makes the id of a channel whose subscription was rejected before it started.
+    /// Makes the id of a channel that cannot be subscribed, and reports why.
     package mutating func makeFailedChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
         let id = makeChannel()
         statistics.subscriptions.failed += 1
@@ -87,7 +87,7 @@ extension ClientStateMachine {
         return id
     }
 
-    /// A channel object that no subscription will ever have.
+    /// Makes the id of a channel that is never subscribed.
     package mutating func makeChannel() -> ChannelID { ChannelID(rawValue: nextSerial()) }
 
     /// Sets an authorization that the app made. It is for the connection that stands, or stood last; before the first

@@ -52,7 +52,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     private var key: Key?
     /// Oldest first.
     package private(set) var held: [Envelope] = []
-    /// True if the key was asked for because of the first of the held events.
+    /// Whether the key was asked for because of the first held event.
     private var hasRefreshedForFirst = false
     private var refreshes: [Instant] = []
 
@@ -110,14 +110,14 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// Held events and new ones wait for the key of the next subscription.
     package mutating func awaitNextKey() { phase = .awaitingKey }
 
-    /// The channel object goes out of use: nobody waits for what is held, nor for the key that was asked for.
+    /// The channel object is retired: held events are dropped, and no key is awaited.
     package mutating func retire() {
         held = []
         hasRefreshedForFirst = false
         phase = key == nil ? .awaitingKey : .open
     }
 
-    /// The subscription was confirmed. Its key counts again, even if the subscription had timed out.
+    /// The server confirmed the subscription. If the client had taken it as failed, its key is used again.
     package mutating func subscribed(now: Instant) -> [Step] {
         guard phase == .awaitingKey, key != nil else { return [] }
         // No key has come since it was asked for, if it was.

@@ -14,8 +14,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case queued(Request)
         /// The subscription was sent, and not answered yet.
         case subscribing(deadline: Instant, Request)
-        /// The app has unsubscribed before the answer. The end is sent after it: real servers refuse to end a subscription
-        /// that is still in progress.
+        /// The app unsubscribed before the answer. The message goes out after it, because servers refuse it earlier.
         case unsubscribing(deadline: Instant, Request)
         case subscribed
         /// Refused, or not answered in time. Tried again on the next connection, or when the app asks.
@@ -51,7 +50,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package private(set) var id: ChannelID
     package internal(set) var phase: Phase
     private var earlierRequest: EarlierRequest?
-    /// True if the app subscribed without saying for how long.
+    /// Whether the app subscribed without a lease.
     package var isWantedWithoutLease = false
     /// The parts of the app that use the channel for as long as their scope lasts.
     package var leaseCount = 0
@@ -162,7 +161,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The message that an unsubscription needs.
+    /// What becomes of the message that unsubscribes.
     package enum UnsubscribeStep: Hashable, Sendable {
         case forget
         case send

@@ -19,8 +19,8 @@ struct UnansweredRequests: Hashable, Sendable {
 
     struct Sent: Hashable, Sendable {
         var number: UInt64
-        /// From then on no answer is expected; `nil` until its sender has waited in vain. Only a timer tells that: if the
-        /// computer was suspended, an answer may have come meanwhile.
+        /// After this time no answer is expected. `nil` until the sender's timer has fired: if the computer was
+        /// suspended, an answer may have come meanwhile.
         var expiry: Instant?
     }
 
@@ -37,7 +37,7 @@ struct UnansweredRequests: Hashable, Sendable {
     private static let errorLimit = 1_000
 
     private(set) var sent: [Request: Sent] = [:]
-    /// No request has an earlier end.
+    /// No request has an earlier expiry.
     private var firstExpiry: Instant?
     /// Oldest first.
     private var errors: [UnnamedError] = []
@@ -111,6 +111,7 @@ struct UnansweredRequests: Hashable, Sendable {
     }
 
     private mutating func takeFaults() -> [Fault] {
+        // Each 4009 is about one subscription, so as many requests may be at fault.
         var certainCount = 0
         let isSettled = errors.map { error in
             if error.message.isUnauthorized { certainCount += 1 }

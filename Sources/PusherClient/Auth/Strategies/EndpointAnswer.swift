@@ -10,7 +10,7 @@ package struct EndpointAnswer {
 
     let response: HTTPResponse
     let url: String
-    /// Whether another request could carry something else, for example a fresh token.
+    /// Whether another request may differ, for example by a fresh token.
     let canAskOnceMore: Bool
 
     package init(response: HTTPResponse, url: String, canAskOnceMore: Bool) {
