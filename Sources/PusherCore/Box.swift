@@ -1,4 +1,4 @@
-/// A value in memory of its own. Whoever holds it stays small, and it is copied only when one of two holders changes it.
+/// A value in memory of its own. Its holder stays small, and it is copied only when one of two holders changes it.
 package struct Box<Value: Hashable & Sendable>: Hashable, Sendable {
     /// Exactly one value.
     private var storage: [Value]

@@ -2,7 +2,7 @@ package import PusherProtocol
 
 /// Messages from the server.
 extension ClientStateMachine {
-    /// Where an ordinary event goes, besides the listeners of all channels.
+    /// Who gets an ordinary event, besides the listeners of the whole client.
     package enum Recipient: Hashable, Sendable {
         case globalListeners
         case channel(ChannelID)
@@ -93,6 +93,11 @@ extension ClientStateMachine {
         effects.append(.report(error))
     }
 
+    mutating func reportMalformed(_ error: PusherClientError, into effects: inout [Effect]) {
+        statistics.messages.malformed += 1
+        effects.append(.report(error))
+    }
+
     // MARK: The handshake
 
     private mutating func receivedBeforeHandshake(
@@ -128,7 +133,7 @@ extension ClientStateMachine {
         }
         // An event may still come for a channel that was just unsubscribed.
         guard let name = envelope.channel, let subscription = subscriptions[name], subscription.hasEvents else {
-            return receivedForUser(envelope, into: &effects)
+            return deliverToUserOrDrop(envelope, into: &effects)
         }
         guard !EventName.isProtocolEvent(envelope.event) else {
             countDelivered()
@@ -141,7 +146,7 @@ extension ClientStateMachine {
             return effects.append(.failedToDecrypt(subscription.id, envelope, .undecryptable(envelope, .noKey(error))))
         }
         let (limit, size) = (configuration.heldEncryptedEvents, configuration.heldEncryptedSize)
-        decrypt(name, now: now, into: &effects) { $0.received(envelope, limit: limit, size: size, now: now) }
+        updateDecryption(name, now: now, into: &effects) { $0.received(envelope, limit: limit, size: size, now: now) }
     }
 
     private mutating func cacheMissed(_ envelope: Envelope, into effects: inout [Effect]) {

@@ -14,22 +14,20 @@ extension ClientStateMachine {
     }
 
     /// Connects, and ends the wait when the connection, with all its reconnecting, has ended for good.
-    package mutating func awaitEnd(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
+    package mutating func connectAndAwaitEnd(_ waiter: WaiterID, now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
         connectIfIdle(now: now, into: &effects)
     }
 
-    /// Ends the wait when the connection that was made, with all its reconnecting, has ended for good. That may be so
-    /// already: it does not connect.
-    package mutating func awaitEndOfConnection(_ waiter: WaiterID, into effects: inout [Effect]) {
+    /// Ends the wait when the connection has ended for good, which may be so already. It does not connect.
+    package mutating func awaitEnd(_ waiter: WaiterID, into effects: inout [Effect]) {
         guard !isReleased else { return effects.append(.resume(waiter, .done)) }
         endWaiters.append(waiter)
         settleEndWaiters(into: &effects)
     }
 
-    /// Starts to connect unless an attempt is under way. A wait between attempts goes on: it is not cut short by
-    /// everybody who waits for its end.
+    /// Connects, unless there is a connection, an attempt, or a wait between attempts.
     private mutating func connectIfIdle(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
         switch connection.state {
@@ -91,7 +89,7 @@ extension ClientStateMachine {
         } else if let index = signInWaiters.firstIndex(of: waiter) {
             signInWaiters.remove(at: index)
         } else if sendWaiters.removeValue(forKey: waiter) != nil {
-            statistics.clientEvents.dropped += clientEvents.remove(waiter)
+            statistics.clientEvents.dropped += clientEvents.removeItems(of: waiter)
         } else {
             return
         }
@@ -135,6 +133,6 @@ extension ClientStateMachine {
         for subscription in wantedSubscriptions {
             failWaiters(of: subscription.name, .failed(error), into: &effects)
         }
-        endSignInWaits(.failed(error), into: &effects)
+        resumeSignInWaiters(.failed(error), into: &effects)
     }
 }

@@ -3,8 +3,8 @@ import PusherProtocol
 /// The whole client as a value: calls, frames and timers go in, effects come out. It holds no clock, no socket, no
 /// closure; the same inputs give the same effects.
 ///
-/// This is the only type of the core that the shell sees. Inputs are methods, in the order in which the protocol meets
-/// them; every one takes the time, and appends to the effects that the shell carries out in order.
+/// The shell gives inputs to this type only. Inputs are methods: they take the time, and append to the effects that the
+/// shell carries out in order.
 package struct ClientStateMachine: Hashable, Sendable {
     package var configuration: CoreConfiguration
     /// Holds the ``session``, and with it all that ends with the connection.
@@ -63,8 +63,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.connect(configuration, now: now), now: now, into: &effects)
     }
 
-    /// The count that the retry policy and the limit go by goes on from there.
-    package mutating func countAttempts(from count: Int) { connection.countAttempts(from: count) }
+    /// Sets the counts that the retry policy and the limit use.
+    package mutating func setAttemptCounts(to count: Int) { connection.setAttemptCounts(to: count) }
 
     package mutating func disconnect(now: Instant, into effects: inout [Effect]) {
         perform(connection.disconnect(configuration, now: now), now: now, into: &effects)
@@ -78,7 +78,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         for subscription in wantedSubscriptions {
             failWaiters(of: subscription.name, .failed(.released), into: &effects)
             dropClientEvents(of: subscription.id, into: &effects)
-            dropHeld(subscription.decryption?.held.count ?? 0)
+            countDroppedHeld(subscription.decryption?.held.count ?? 0)
             effects.append(.retired(subscription.id))
         }
         subscriptions = SubscriptionTable()
@@ -103,7 +103,8 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(connection.opened(id, over: transport, configuration, now: now), now: now, into: &effects)
     }
 
-    /// Any frame came that is not a message: ping, pong, part of a longer message.
+    /// A frame came that ``received(_:on:now:into:)`` does not get: a ping, a pong, part of a longer message, or an
+    /// ordinary event. Of ordinary events in a row, the shell reports the first.
     package mutating func activity(on id: AttemptID, now: Instant, into effects: inout [Effect]) {
         guard connection.establishedAttempt == id else { return }
         frameCame(now: now, into: &effects)
@@ -121,7 +122,7 @@ package struct ClientStateMachine: Hashable, Sendable {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let wasSuspended = session?.liveness.hasOverslept(now: now) == true
+        let wasSuspended = session?.liveness.wasSuspended(now: now) == true
         if let session, session.attempt == id, !wasSuspended, closure.isUnexplained {
             keepAlive.lost(session.silence, activityTimeout: session.activityTimeout, now: now)
         }
@@ -192,13 +193,6 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(session?.liveness.catchUp(now: now), now: now, into: &effects)
     }
 
-    /// A frame of any kind came on the connection that stands.
-    mutating func frameCame(now: Instant, into effects: inout [Effect]) {
-        guard let (action, silence) = session?.frameCame(now: now) else { return }
-        if let action { perform(action, now: now, into: &effects) }
-        if let silence { keepAlive.survived(silence) }
-    }
-
     /// Handling of the connection that no smaller machine does.
     mutating func perform(
         _ actions: [ConnectionStateMachine.Action],
@@ -261,34 +255,6 @@ package struct ClientStateMachine: Hashable, Sendable {
         perform(actions, now: now, into: &effects)
     }
 
-    private mutating func keepAliveTimerFired(now: Instant, into effects: inout [Effect]) {
-        guard let interval = keepAlive.interval, let lastSent = session?.silence.lastSent else { return }
-        let silence = now - lastSent
-        let isDue = silence >= interval
-        timers.set(.keepAlive, after: isDue ? interval : interval - silence, into: &effects)
-        if isDue { ping(now: now, into: &effects) }
-    }
-
-    mutating func ping(now: Instant, into effects: inout [Effect]) {
-        statistics.pings.sent += 1
-        connection.session?.pingStopwatch.sent(now: now, patience: configuration.timeouts.pong)
-        session?.silence.pinged()
-        send(.ping, into: &effects)
-    }
-
-    mutating func ponged(now: Instant) {
-        guard let (isAnswer, time) = session?.pingStopwatch.answered(now: now) else { return }
-        if session?.silence.ponged() == true { pingCameThrough() }
-        if isAnswer { statistics.pings.answered += 1 } else { countIgnored() }
-        if let time { statistics.pings.roundTrip.add(time) }
-    }
-
-    /// The server has got a ping.
-    mutating func pingCameThrough() {
-        keepAlive.pingAnswered()
-        if let silence = session?.silence.prove() { keepAlive.survived(silence) }
-    }
-
     /// The handshake is complete: watch the server, and subscribe every channel that is wanted, oldest first.
     private mutating func beginSession(now: Instant, into effects: inout [Effect]) {
         guard let session else { return }
@@ -309,17 +275,5 @@ package struct ClientStateMachine: Hashable, Sendable {
         loseClientEvents(into: &effects)
         losePace(session.requests, now: now, into: &effects)
         loseSubscriptions(now: now, into: &effects)
-    }
-}
-
-extension TransportClosure {
-    /// Whether the connection ended as one does that is cut because it was idle: without a word, or with a code that
-    /// gives no reason.
-    fileprivate var isUnexplained: Bool {
-        switch (code?.rawValue, error?.code) {
-        case (nil, nil), (nil, .connectionClosed?), (nil, .connectionFailed?): true
-        case (1000?, _), (1001?, _), (1005?, _), (1006?, _): true
-        default: false
-        }
     }
 }

@@ -16,8 +16,6 @@ package struct CoreConfiguration: Hashable, Sendable {
     package var authorizationsAtOnce = 16
     /// How often an authorization is asked for before it has failed.
     package var authorizationTries = 3
-    /// How often the key of an encrypted channel is asked for again because of one event.
-    package static let keyRefreshTries = 2
     /// How many channels there may be.
     package var channels = 100_000
     /// The limits of a channel's list of members, and of the watched users.

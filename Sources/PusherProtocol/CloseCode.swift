@@ -6,16 +6,11 @@ package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByInt
     package init(integerLiteral value: Int) { self.rawValue = value }
 
     package static let normalClosure: CloseCode = 1000
-    package static let protocolError: CloseCode = 1002
     package static let noStatus: CloseCode = 1005
     /// Never on the wire: the connection was lost.
     package static let abnormalClosure: CloseCode = 1006
-    package static let invalidPayload: CloseCode = 1007
-    package static let messageTooBig: CloseCode = 1009
     /// Of SockJS: another receiving request of the session is under way.
     package static let otherConnectionOpen: CloseCode = 2010
-    package static let onlyOverTLS: CloseCode = 4000
-    package static let pongNotReceived: CloseCode = 4201
 
     package enum Reaction: Hashable, Sendable {
         /// Connect again over TLS, at once: the application accepts nothing else.

@@ -8,7 +8,7 @@ public final class GlobalChannel: PusherChannel, @unchecked Sendable {
     // A subclass has to say the conformance again. Proof: it is final, and adds no stored property.
     init(engine: ClientEngine) {
         let id = engine.step { state, _ in state.machine.makeChannel() }
-        super.init(name: "pusher_global_internal_channel", id: id, engine: engine, listeners: engine.everyEvent)
+        super.init(name: "pusher_global_internal_channel", id: id, engine: engine, listeners: engine.clientListeners)
         // There will be no resubscription, no cache miss and no decryption failure.
         finishListeners()
     }

@@ -55,7 +55,7 @@ extension PusherChannel {
         do {
             messages = try makeMessages(eventName) { try ClientEventData.payload(of: data, encoder, encoding) }
         } catch {
-            engine.update { $0.machine.refusedClientEvent() }
+            engine.update { $0.machine.countRefusedClientEvent() }
             throw error
         }
         _ = try await engine.wait { [name, id] machine, waiter, now, effects in
@@ -179,7 +179,7 @@ extension ClientEngine.State {
     fileprivate mutating func refuse(_ error: PusherClientError, _ eventName: String) {
         var error = error
         error.eventName = eventName
-        machine.refusedClientEvent()
+        machine.countRefusedClientEvent()
         pending.append(.report(error))
     }
 }

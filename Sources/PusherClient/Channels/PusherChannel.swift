@@ -132,8 +132,8 @@ public class PusherChannel: @unchecked Sendable {
         engine.read { $0.machine.subscriptions[name] }.flatMap { $0.id == id && $0.isWanted ? $0 : nil }
     }
 
-    /// Nothing will be delivered any more, and what callbacks own is let go.
-    func finish() {
+    /// Takes the object out of use: nothing is delivered any more, and what callbacks own is released.
+    func retire() {
         listeners.finish()
         finishListeners()
     }

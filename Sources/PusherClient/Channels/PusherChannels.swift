@@ -25,14 +25,14 @@ public final class PusherChannels: Sendable {
 }
 
 extension ClientEngine.State {
-    /// The object of a channel, which is made where there is none. One that is refused is not kept.
+    /// The object of a channel, which is made if there is none. One that cannot be subscribed is not kept.
     mutating func channel(
         of result: ClientStateMachine.SubscribeResult,
         _ make: () -> PusherChannel
     ) -> (channel: PusherChannel, isNew: Bool) {
         if let channel = channels[result.id] { return (channel, false) }
         let channel = make()
-        if result.refusal == nil { channels[result.id] = channel }
+        if result.error == nil { channels[result.id] = channel }
         return (channel, true)
     }
 

@@ -83,8 +83,8 @@ public final class PusherPresenceChannel: PusherChannel, @unchecked Sendable {
     /// Every change of the list of members from now on. It ends when the channel is unsubscribed.
     public var memberships: EventSequence<MembershipChange> { membershipChanges.makeSequence() }
 
-    override func finish() {
-        super.finish()
+    override func retire() {
+        super.retire()
         membershipChanges.finish()
         _ = closures.withLockedValue { closures in
             defer { closures = MemberClosures(isFinished: true) }

@@ -1,13 +1,13 @@
-/// The listeners for the events of one name: those of the whole client, or of the user, and those of one channel.
+/// The listeners for the events of one name: those of the whole client, and those of one channel or of the user.
 ///
 /// It is looked up once, and used until the ``ChangeCount`` is raised: see ``isCurrent``.
 final class Audience: Sendable {
     /// The callbacks that one dispatcher runs.
     private struct Callbacks: Sendable {
         let dispatcher: CallbackDispatcher
-        /// Those of the client.
+        /// Those of the first registry, usually the client's.
         var first: [Binding] = []
-        /// Those of the channel.
+        /// Those of the second registry: the channel's or the user's.
         var second: [Binding] = []
     }
 

@@ -42,7 +42,7 @@ struct BufferLevel {
         case open
         /// The buffer is full, and the client does not read until the listener has caught up.
         case awaited
-        /// The buffer is full, and the listener has not moved for a while: the oldest elements make room for new ones.
+        /// The client does not wait: if the buffer is full, the oldest elements are dropped.
         case stalled
     }
 

@@ -4,7 +4,7 @@ import Logging
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Runs user code where the options say, in order, and never more of it than the limit.
+/// Runs callbacks on one queue, or in place, in order, with a limit on those that wait.
 final class CallbackDispatcher: Sendable {
     /// What runs on the queue.
     fileprivate enum Job: Sendable {
@@ -28,45 +28,14 @@ final class CallbackDispatcher: Sendable {
         }
     }
 
-    private func run(_ batch: EventBatch) {
-        batch.forEach { event, audience in
-            // Code that binds in the callback of an event gets those that came meanwhile.
-            if !audience.isCurrent { audience = audience.renewed() }
-            audience.call(event, by: self)
-            runCount.wrappingIncrement(ordering: .relaxed)
-        }
-    }
-
-    private func release(_ spent: inout Spent<EventBatch>) {
-        if isStopped.load(ordering: .acquiring) { _ = spent.take() } else { spent.release(on: eventLoop) }
-    }
-
-    /// Whether callbacks run while the event loop waits.
-    var runsInPlace: Bool { queue == nil }
-
-    /// True while callbacks run, or wait for their queue. Called on the event loop.
-    var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
-
-    /// Whether a callback ever had to wait for the queue.
-    var isUsed: Bool { used.load(ordering: .acquiring) }
-
-    private func use() {
-        guard !isUsed else { return }
-        used.store(true, ordering: .releasing)
-        changes.raise()
-    }
-
-    /// How many callbacks had to go so far, because the queue was slower than they came.
-    var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
-
     /// What has to become of a job that waits for a queue that is too slow.
     enum Retention: Sendable {
         /// The oldest goes when there are too many. For whatever a server can cause as often as it likes.
         case newest
-        /// The same, where there are too many of its own kind alone: the outcome of a subscription, and that callbacks
+        /// The same, if there are too many of its own kind alone: the outcome of a subscription, and that callbacks
         /// were dropped.
         case outcomes
-        /// The same for changes of the connection's state: whoever is told too few of them is told the last.
+        /// The same for changes of the connection's state, so that the last one always arrives.
         case states
     }
 
@@ -102,7 +71,7 @@ final class CallbackDispatcher: Sendable {
     /// How long a queue may leave the first callback alone before the log says so.
     static let patience = TimeAmount.seconds(5)
 
-    /// Nil where callbacks run in place.
+    /// `nil` if callbacks run in place.
     private let queue: DispatchQueue?
     private let budget: BufferBudget
     private let eventLoop: any EventLoop
@@ -138,6 +107,18 @@ final class CallbackDispatcher: Sendable {
         collected = .makeBoxSendingValue(EventBatch(), eventLoop: eventLoop)
     }
 
+    /// Whether callbacks run while the event loop waits.
+    var runsInPlace: Bool { queue == nil }
+
+    /// True while callbacks run, or wait for their queue. Called on the event loop.
+    var isBusy: Bool { !collected.value.isEmpty || state.withLockedValue { $0.isScheduled } }
+
+    /// Whether a callback ever had to wait for the queue.
+    var isUsed: Bool { used.load(ordering: .acquiring) }
+
+    /// How many callbacks had to go so far, because the queue was slower than they came.
+    var droppedCount: Int { state.withLockedValue { $0.droppedInAll } }
+
     /// Adds an event. The caller calls ``submit(for:)`` when it has added all. Called on the event loop.
     func collect(_ event: PusherEvent, _ audience: Audience) {
         use()
@@ -167,6 +148,12 @@ final class CallbackDispatcher: Sendable {
         add(.call(call), keep: retention, for: engine)
     }
 
+    private func use() {
+        guard !isUsed else { return }
+        used.store(true, ordering: .releasing)
+        changes.raise()
+    }
+
     private func add(_ job: consuming Job, keep retention: Retention, for engine: ClientEngine) {
         guard let queue else { return }
         use()
@@ -181,7 +168,7 @@ final class CallbackDispatcher: Sendable {
         if mustWatch { watch() }
         noteDrop(of: dropped, for: engine)
         if mustSchedule { queue.async { self.drain(queue, for: engine) } }
-        if mustAwait { engine.awaitListener(self) }
+        if mustAwait { engine.pauseReading(for: self) }
     }
 
     private func noteDrop(of dropped: Dropped, for engine: ClientEngine) {
@@ -233,6 +220,19 @@ final class CallbackDispatcher: Sendable {
         }
         if dropped > 0 { engine.callbacksDropped(.ended(count: dropped)) }
         if mustGoOn { queue.async { self.drain(queue, for: engine) } }
+    }
+
+    private func run(_ batch: EventBatch) {
+        batch.forEach { event, audience in
+            // Code that binds in the callback of an event gets those that came meanwhile.
+            if !audience.isCurrent { audience = audience.renewed() }
+            audience.call(event, by: self)
+            runCount.wrappingIncrement(ordering: .relaxed)
+        }
+    }
+
+    private func release(_ spent: inout Spent<EventBatch>) {
+        if isStopped.load(ordering: .acquiring) { _ = spent.take() } else { spent.release(on: eventLoop) }
     }
 
     // MARK: A queue that does not run
@@ -356,7 +356,7 @@ extension CallbackDispatcher.State {
         return (outcome < change ? outcomes.popFirst() : states.popFirst()).map { ($0.job, false) }
     }
 
-    /// That of the first one; one that never comes where there is none.
+    /// The serial of the first job; the largest number if there is none.
     private func serial(_ jobs: CircularBuffer<CallbackDispatcher.Pending>) -> UInt64 { jobs.first?.serial ?? .max }
 }
 

@@ -121,7 +121,7 @@ extension ClientEngine {
 
     func deliverToUser(_ envelope: Envelope) {
         let event = PusherEvent(envelope)
-        deliver(event, to: audience(of: event, everyEvent, userEvents))
+        deliver(event, to: audience(of: event, clientListeners, userListeners))
     }
 
     func watchlistChanged(_ event: WatchlistEvent) {

@@ -28,7 +28,7 @@ struct AwaitedListeners {
     fileprivate var timer: Scheduled<Void>?
 
     /// When the first of them is judged; nil if there are no listeners to wait for.
-    fileprivate var firstDue: Instant? { entries.map { $0.since + ClientEngine.moment }.min() }
+    fileprivate var firstDue: Instant? { entries.map { $0.since + ClientEngine.stallTime }.min() }
 
     fileprivate mutating func add(_ listener: any AwaitedListener, now: Instant) {
         guard !entries.contains(where: { $0.listener === listener }) else { return }
@@ -37,13 +37,13 @@ struct AwaitedListeners {
 
     fileprivate mutating func removeCaughtUp() { entries.removeAll { !$0.listener.isAwaited } }
 
-    /// Takes out those that have not moved for a moment.
+    /// Takes out the stalled ones.
     fileprivate mutating func takeStalled(now: Instant) -> [any AwaitedListener] {
         var stalled: [any AwaitedListener] = []
         entries = entries.compactMap { entry in
             let progress = entry.listener.progress
             if progress != entry.progress { return Entry(listener: entry.listener, progress: progress, since: now) }
-            if now - entry.since < ClientEngine.moment { return entry }
+            if now - entry.since < ClientEngine.stallTime { return entry }
             stalled.append(entry.listener)
             return nil
         }
@@ -58,17 +58,17 @@ struct AwaitedListeners {
 
 /// Back-pressure. All of this happens on the event loop.
 extension ClientEngine {
-    /// The client does not wait for a listener that does not move for so long.
-    static let moment = Duration.milliseconds(90)
+    /// A listener that takes nothing for this time is stalled: the client does not wait for it.
+    static let stallTime = Duration.milliseconds(90)
 
-    /// Pings of the server are answered, and the server's answers are read, before anybody loses patience.
+    /// The longest time without reading. Pings and answers must not come too late.
     private func longestPause(of attempt: AttemptID) -> Duration {
         let longest = loopState.value.connections[attempt]?.longestPause ?? .zero
         return min(read { $0.machine.configuration.timeouts.pong } / 2, longest)
     }
 
     /// Stops reading until the listener has caught up.
-    func awaitListener(_ listener: any AwaitedListener) {
+    func pauseReading(for listener: any AwaitedListener) {
         let now = now()
         if loopState.value.awaited.pause == nil {
             guard let attempt = read({ $0.machine.connection.establishedAttempt }),
@@ -93,9 +93,9 @@ extension ClientEngine {
         if now >= end {
             for listener in loopState.value.awaited.takeAll() { listener.stopWaiting(isStalled: false, for: self) }
         }
-        guard let due = loopState.value.awaited.firstDue else { return goOnReading() }
+        guard let due = loopState.value.awaited.firstDue else { return resumeReading() }
         let wait = TimeAmount(clamping: min(due, end) - now)
-        // What was dropped is told by a callback, for whose queue the client may have to wait too.
+        // `stopWaiting` reports drops by a callback. If that fills its queue, `pauseReading` has set a timer already.
         loopState.value.awaited.timer?.cancel()
         loopState.value.awaited.timer = eventLoop.scheduleTask(in: wait) {
             self.judgeListeners()
@@ -106,10 +106,10 @@ extension ClientEngine {
 
     func listenerCaughtUp() {
         loopState.value.awaited.removeCaughtUp()
-        if loopState.value.awaited.firstDue == nil { goOnReading() }
+        if loopState.value.awaited.firstDue == nil { resumeReading() }
     }
 
-    private func goOnReading() {
+    private func resumeReading() {
         guard let pause = loopState.value.awaited.pause else { return }
         endPause()
         loopState.value.connections[pause.attempt]?.setReading(true)

@@ -26,7 +26,7 @@ extension ClientEngine {
     /// Delivers an event that the client itself makes, for example of a member who came.
     func announce(_ envelope: Envelope, on id: ChannelID, subscriptionError: SubscriptionError? = nil) {
         let event = PusherEvent(envelope, subscriptionError: subscriptionError)
-        deliver(event, to: audience(of: event, everyEvent, channel(id)?.listeners))
+        deliver(event, to: audience(of: event, clientListeners, channel(id)?.listeners))
     }
 
     /// - Returns: Whether somebody was there for it.
@@ -130,7 +130,7 @@ extension ClientEngine {
         for sequence in sequences {
             guard let (addition, channelName) = sequence.submit() else { continue }
             if addition.mustWake { toWake.append(sequence.buffer) }
-            if addition.mustAwait { awaitListener(sequence.buffer) }
+            if addition.mustAwait { pauseReading(for: sequence.buffer) }
             if addition.drop.count > 0 { drops[channelName, default: Drop()].add(addition.drop) }
         }
         for (channelName, drop) in drops { count(drop, on: channelName) }
@@ -172,7 +172,7 @@ extension ClientEngine {
         loopState.value.payloadReaders[channelName] = nil
     }
 
-    /// The same for the events of whoever was the user.
+    /// The same for the own channels of all users.
     func forgetPayloadsOfUsers() {
         loopState.value.payloadReaders = loopState.value.payloadReaders.filter {
             !$0.key.hasPrefix(ChannelName.serverToUserPrefix)
@@ -193,16 +193,16 @@ extension ClientEngine {
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String {
         listeners.bind(name, by: dispatcher ?? self.dispatcher, callback)
-            ?? refuseBinding(name.map { "the event \($0.quoted)" } ?? "every event")
+            ?? reportUnbound(name.map { "the event \($0.quoted)" } ?? "every event")
     }
 
     /// - Returns: The id of no callback.
-    func refuseBinding(_ what: String) -> String {
+    func reportUnbound(_ what: String) -> String {
         let error = PusherClientError(
             .tooManyBindings,
             """
             a callback was not bound to \(what): \(limits.bindings) are bound to the same object already, and \
-            limits.bindings allows no more. Whoever binds again and again has to unbind, or to use observe(…)
+            limits.bindings allows no more. Unbind callbacks that are not needed, or use observe(…)
             """
         )
         step { state, _ in state.pending.append(.report(error)) }

@@ -43,7 +43,7 @@ extension ClientEngine {
 
         case .deliver(let recipient, let envelope):
             let event = PusherEvent(envelope)
-            deliverServerEvent(event, to: audience(of: event, everyEvent, channel(recipient)?.listeners))
+            deliverServerEvent(event, to: audience(of: event, clientListeners, channel(recipient)?.listeners))
         case .subscribed(let id, let envelope, let away): subscribed(id, envelope, away: away)
         case .subscriptionFailed(let id, let error, let envelope): subscriptionFailed(id, error, envelope)
         case .subscriptionCountChanged(let id, let count, let envelope):
@@ -60,17 +60,17 @@ extension ClientEngine {
             guard let channel = update({ $0.channels.removeValue(forKey: id) }) else { return }
             forgetPayloads(of: channel.name)
             loopState.value.routes.removeAll()
-            channel.finish()
+            channel.retire()
         case .signedIn(let user, let envelope): signedIn(user, envelope)
         case .signInFailed(let error, let envelope): signInFailed(error, envelope)
         case .deliverToUser(let envelope):
             let event = PusherEvent(envelope)
-            deliverServerEvent(event, to: audience(of: event, everyEvent, userEvents))
+            deliverServerEvent(event, to: audience(of: event, clientListeners, userListeners))
         case .watchlistChanged(let event): watchlistChanged(event)
 
         case .released:
-            everyEvent.finish()
-            userEvents.finish()
+            clientListeners.finish()
+            userListeners.finish()
             watchlistEvents.finish()
             watchlistCallbacks.finish()
             // Released outside the lock: what it owns may call back.
@@ -123,13 +123,13 @@ extension ClientEngine {
         loopState.value.unflushed.insert(id)
     }
 
-    /// A message of the application's own. Nobody sends it again.
+    /// A message of the app's own. Nobody sends it again.
     private func writeMessage(_ envelope: Envelope, on id: AttemptID) {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenFailure { error in
             let message = "the message \(envelope.event) was not sent: the connection was lost"
             self.step { state, _ in
-                state.machine.unsentMessage()
+                state.machine.countUnsentMessage()
                 state.pending.append(.report(PusherClientError(.notConnected, message, cause: error)))
             }
         }

@@ -17,7 +17,7 @@ extension ClientEngine {
     func claim(_ id: AttemptID) -> Bool {
         let now = now()
         return state.withLockedValue { state in
-            guard !state.isDraining, state.pending.isEmpty, state.machine.connection.establishedAttempt == id
+            guard !state.isDraining, state.machine.connection.establishedAttempt == id
             else { return false }
             state.machine.activity(on: id, now: now, into: &state.pending)
             state.isDraining = state.pending.isEmpty
@@ -35,14 +35,14 @@ extension ClientEngine {
             return (recipient, state.channels[id])
         }
         guard recipient != nil else { return nil }
-        return Audience(eventName, everyEvent, channel?.listeners, listenerContext, count: count)
+        return Audience(eventName, clientListeners, channel?.listeners, listenerContext, count: count)
     }
 
     // MARK: The careful way
 
     /// Has the machine look at messages, and carries out what that leads to. The caller follows with ``endTurn()``.
     func receive(_ messages: [Envelope], size: Int, on id: AttemptID) {
-        let (_, mustCarryOut) = enqueue { state, now in
+        let (_, mustCarryOut) = makeTransition { state, now in
             state.counts.messagesReceived += messages.count
             state.counts.bytesReceived += size
             for message in messages { state.machine.received(message, on: id, now: now, into: &state.pending) }

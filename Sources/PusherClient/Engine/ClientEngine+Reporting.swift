@@ -199,7 +199,7 @@ extension ClientEngine {
         update { $0.counts.add(counts) }
     }
 
-    /// What the event loop has counted, for whoever holds the lock next.
+    /// Takes what the event loop has counted. The caller adds it to the counts under the lock.
     func takeCounts() -> DeliveryCounts {
         var counts = DeliveryCounts()
         swap(&counts, &loopState.value.counts)

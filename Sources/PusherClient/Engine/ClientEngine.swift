@@ -10,11 +10,11 @@ package import RealtimeHTTP
 package final class ClientEngine: Sendable {
     struct State {
         var machine: ClientStateMachine
-        /// Where the machine connects, in the application's terms.
+        /// Where the machine connects, in the app's terms.
         var endpoint: Endpoint
         /// Effects of transitions that were made, and not carried out yet.
         var pending: [Effect] = []
-        /// True while somebody is bound to carry them out: a nested call only adds to them.
+        /// Whether somebody carries them out already. A nested call only adds to them.
         var isDraining = false
         var channels: [ChannelID: PusherChannel] = [:]
         var waiters: [WaiterID: CheckedContinuation<WaiterOutcome, Never>] = [:]
@@ -38,7 +38,7 @@ package final class ClientEngine: Sendable {
         /// The sequences for which events were collected.
         var sequences: [SequenceListener] = []
         var authorizations = AuthorizationTasks()
-        /// What reads the events of a channel, where the application transforms them.
+        /// What reads the events of a channel, if the app transforms them.
         var payloadReaders: [String: any PayloadReader] = [:]
         /// The number that the policy for authorizations is given in this turn of the loop.
         var sharedRandom: Double?
@@ -52,7 +52,7 @@ package final class ClientEngine: Sendable {
         #if Metrics
             /// Taken out while it tells: the factory's code may call the client, which comes back to it.
             var metrics: MetricsReporter?
-            /// True where there was something to tell meanwhile.
+            /// Whether there was something to tell meanwhile.
             var hasMoreMetrics = false
         #endif
     }
@@ -110,17 +110,17 @@ package final class ClientEngine: Sendable {
     let dispatcher: CallbackDispatcher
     /// Runs callbacks on the main queue, wherever others run.
     let mainDispatcher: CallbackDispatcher
-    /// Both, or the one that is both.
+    /// The distinct dispatchers: callback queue and main queue, or one if they are the same.
     let dispatchers: [CallbackDispatcher]
     private let buffers: TotalBudget
     let sequenceBudget: BufferBudget
     let listenerContext: ListenerContext
     /// Raised whenever an event may have to go elsewhere.
     let changes: ChangeCount
-    /// Whether there are effects that were not carried out yet. For those who do not hold the lock.
-    let effectsWait = ManagedAtomic(false)
-    let everyEvent: ListenerRegistry
-    let userEvents: ListenerRegistry
+    /// Whether there are effects to carry out. Read without the lock.
+    let hasPendingEffects = ManagedAtomic(false)
+    let clientListeners: ListenerRegistry
+    let userListeners: ListenerRegistry
     let watchlistEvents: Broadcast<WatchlistEvent>
     let callbackIDs = CallbackIDs()
     let watchlistCallbacks: WatchlistCallbacks
@@ -153,14 +153,14 @@ package final class ClientEngine: Sendable {
         random = environment.random
         tracesMessages = options.logger.logLevel <= .trace
         transformsPayloads = options.payloadTransformer != nil
-        everyEvent = ListenerRegistry(
+        clientListeners = ListenerRegistry(
             limit: options.limits.bindings,
             budget,
             changes,
             callbackIDs,
             eventLoop: environment.eventLoop
         )
-        userEvents = ListenerRegistry(
+        userListeners = ListenerRegistry(
             limit: options.limits.bindings,
             budget,
             changes,
@@ -201,32 +201,32 @@ package final class ClientEngine: Sendable {
 
     func now() -> Instant { Instant(clock(), since: origin) }
 
-    /// In the application's terms.
+    /// In the app's terms.
     func status(_ status: ConnectionStateMachine.Status) -> ConnectionStatus { ConnectionStatus(status, since: origin) }
 
     var status: ConnectionStatus { status(read { $0.machine.status }) }
 
     // MARK: The funnel
 
-    /// Makes a transition, and has its effects carried out: at once where this is the event loop and nobody is at it
-    /// already, else as soon as the loop comes to it.
+    /// Makes a transition, and has its effects carried out: at once if this is the event loop and nobody carries out
+    /// effects already, otherwise as soon as the loop comes to it.
     @discardableResult
-    func step<Result>(_ transition: (inout State, Instant) -> Result) -> Result {
-        let (result, mustDrain) = enqueue(transition)
+    func step<Result>(_ change: (inout State, Instant) -> Result) -> Result {
+        let (result, mustDrain) = makeTransition(change)
         if mustDrain {
             if eventLoop.inEventLoop { drain() } else { eventLoop.execute { self.drain() } }
         }
         return result
     }
 
-    /// Makes a transition. True where the caller has to see to its effects.
-    func enqueue<Result>(_ transition: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
+    /// Makes a transition. If `mustDrain` is true, the caller carries out its effects.
+    func makeTransition<Result>(_ change: (inout State, Instant) -> Result) -> (Result, mustDrain: Bool) {
         let now = now()
         return state.withLockedValue { state in
             let version = state.machine.recipientVersion
-            let result = transition(&state, now)
+            let result = change(&state, now)
             if state.machine.recipientVersion != version { changes.raise() }
-            if !state.pending.isEmpty { effectsWait.store(true, ordering: .releasing) }
+            if !state.pending.isEmpty { hasPendingEffects.store(true, ordering: .releasing) }
             let mustDrain = !state.isDraining && !state.pending.isEmpty
             if mustDrain { state.isDraining = true }
             return (result, mustDrain)
@@ -239,10 +239,10 @@ package final class ClientEngine: Sendable {
     /// Changes the state in a way that has no effects.
     func update<Result>(_ body: (inout State) -> Result) -> Result { state.withLockedValue(body) }
 
-    /// Carries out effects until none is left, or so many have been that sockets and timers must have their turn of the
-    /// loop: user code on other threads, or in callbacks, may cause more for as long as it likes. What has been caused
-    /// when a pass begins is carried out in it: were a part of that left for later, a server that sends without an end
-    /// could make it grow with each read. Called by whoever has set ``State/isDraining``.
+    /// Carries out effects until there are none. Your code can cause more without an end, so after ``effectsInOneTurn``
+    /// sockets and timers have their turn. A pass always carries out all effects that were there when it began:
+    /// otherwise a busy server could make the rest grow with each read. Call it only if ``makeTransition(_:)`` has
+    /// returned `mustDrain`.
     func drain() {
         carryOut()
         endTurn()
@@ -278,13 +278,13 @@ package final class ClientEngine: Sendable {
 
     private func takePending() -> [Effect] {
         state.withLockedValue { state in
-            effectsWait.store(false, ordering: .relaxed)
+            hasPendingEffects.store(false, ordering: .relaxed)
             defer { state.pending = [] }
             return state.pending
         }
     }
 
-    /// True where nothing is left to be carried out: nobody is at it any more.
+    /// Returns `true` if no effects are left: then nobody carries them out any more.
     private func endDraining() -> Bool {
         let counts = takeCounts()
         return state.withLockedValue { state in
@@ -318,7 +318,7 @@ package final class ClientEngine: Sendable {
     /// Has the machine begin a wait, and waits for the outcome. Cancellation ends it with `CancellationError`.
     ///
     /// - Parameters:
-    ///   - channelName: The channel whose subscription it waits for; nil where it waits for something else.
+    ///   - channelName: The channel whose subscription it waits for; nil if it waits for something else.
     ///   - call: What waits, if it needs a connection that only another call makes; nil for anything else.
     ///   - limit: How long it waits; nil for without end.
     func wait(
@@ -355,7 +355,7 @@ package final class ClientEngine: Sendable {
                 timer.withLockedValue { $0 = scheduled }
             }
         } onCancel: {
-            // Never in place: what it causes must not run inside whoever cancels.
+            // Never in place: what it causes must not run inside the code that cancels.
             eventLoop.execute { self.cancelWait(waiter, subscribing: channelName) }
         }
         switch outcome {
@@ -376,7 +376,7 @@ package final class ClientEngine: Sendable {
 
     // MARK: Release
 
-    /// The application has dropped the client.
+    /// The app has dropped the client.
     func release() {
         step { state, now in state.machine.release(now: now, into: &state.pending) }
     }

@@ -8,11 +8,11 @@ struct DeliveryCounts {
     var eventsDelivered = 0
     /// Delivered events that nobody was there for.
     var unhandledEvents = 0
-    /// Elements that sequences had no room for.
+    /// Elements that sequences have dropped.
     var sequenceOverflows = 0
     /// Events whose data was not what a consumer expected.
     var undecodableEvents = 0
-    /// Events that the application's transformer threw at.
+    /// Events for which the app's transformer threw.
     var untransformedEvents = 0
 
     /// Adds an event that does not go through the machine.

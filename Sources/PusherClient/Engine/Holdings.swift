@@ -14,7 +14,7 @@ package struct Holdings: Sendable {
     /// Effects that were not carried out yet.
     package var effects: Int
 
-    /// Whether nothing goes on: so it has to be where the client is disconnected.
+    /// Whether nothing is under way, as it must be when the client is disconnected.
     package var isIdle: Bool { timers.isEmpty && sockets.isEmpty && authorizations == 0 }
 }
 

@@ -1,8 +1,8 @@
 import NIOConcurrencyHelpers
 import NIOCore
 
-/// Who wants the events of a channel, or of all channels: callbacks and sequences alike, in the order in which they
-/// came.
+/// The listeners of a channel, of the user or of the whole client: callbacks and sequences, in the order in which they
+/// were added.
 final class ListenerRegistry: Sendable {
     fileprivate enum Listener {
         case callback(Binding)
@@ -68,19 +68,19 @@ final class ListenerRegistry: Sendable {
     /// - Parameters:
     ///   - name: The event's name; nil for every event.
     ///   - dispatcher: What runs the callback.
-    /// - Returns: Its id; nil where as many are bound as may be.
+    /// - Returns: Its id; `nil` if as many are bound as the limit allows.
     func bind(
         _ name: String?,
         by dispatcher: CallbackDispatcher,
         _ callback: @escaping @Sendable (PusherEvent) -> Void
     ) -> String? {
         let binding = Binding(ids.next(), dispatcher, callback)
-        let isRefused = change { state in
+        let isOverLimit = change { state in
             guard state.bindingCount < limit else { return true }
             if state.accepted != .nothing { state.add(.callback(binding), name) }
             return false
         }
-        return isRefused ? nil : binding.id
+        return isOverLimit ? nil : binding.id
     }
 
     func unbind(_ name: String?, id: String) {
@@ -122,7 +122,7 @@ final class ListenerRegistry: Sendable {
 
     // MARK: Reading
 
-    /// True where nobody listens to anything.
+    /// Whether there are no listeners.
     var isEmpty: Bool { state.withLockedValue { $0.forEveryEvent.isEmpty && $0.byName.isEmpty } }
 
     /// The callbacks that are bound to names.
@@ -138,7 +138,7 @@ final class ListenerRegistry: Sendable {
 
     // MARK: Delivery
 
-    /// Those who want an event: the ones bound to every event first.
+    /// The listeners of an event. Those of every event come first.
     struct EventListeners {
         var sequences: [SequenceListener] = []
         var bindings: [Binding] = []
@@ -159,7 +159,7 @@ final class ListenerRegistry: Sendable {
         return listeners
     }
 
-    /// No event comes by itself: callbacks are kept for those that the application hands over, and sequences end, or they
+    /// No event comes by itself: callbacks are kept for those that the app hands over, and sequences end, because they
     /// would wait for ever.
     func acceptCallbacksOnly() { state.withLockedValue { $0.accepted = .callbacks } }
 

@@ -4,7 +4,7 @@ import NIOCore
 import PusherProtocol
 import RealtimePrimitives
 
-/// What one connection brings. Only the event loop touches it.
+/// Receives the events of one connection's transport. Only the event loop touches it.
 ///
 /// An event that changes nothing is delivered as soon as its bytes are seen: the fast way. For that the reception claims the
 /// funnel, so that nothing else has effects meanwhile. Any other message takes the careful way, through the machine: it ends
@@ -89,7 +89,7 @@ final class Reception {
             handOver()
         }
         // What callbacks and other threads have caused comes before the event.
-        if engine.effectsWait.load(ordering: .acquiring) { endClaim() }
+        if engine.hasPendingEffects.load(ordering: .acquiring) { endClaim() }
         guard hasClaim || claim() else { return false }
         if let known, known.count == changes.value {
             deliver(message, of: bytes, by: known)
@@ -147,7 +147,7 @@ final class Reception {
         let names = known.map { ($0.eventName, $0.channelName) } ?? message.names(in: bytes)
         guard let audience = engine.audience(ofEvent: names.0, on: names.1, id) else { return nil }
         if let known {
-            known.lead(to: audience)
+            known.update(audience)
             return known
         }
         let route = Route(eventName: names.0, channelName: names.1, audience)

@@ -19,14 +19,14 @@ final class Route {
         onlyCallback = audience.onlyCallback
     }
 
-    func lead(to audience: Audience) {
+    func update(_ audience: Audience) {
         self.audience = audience
         count = audience.count
         onlyCallback = audience.onlyCallback
     }
 
     @inline(__always)
-    fileprivate func leads(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
+    fileprivate func matches(_ message: PlainMessage, of bytes: Span<UInt8>) -> Bool {
         bytes.withUnsafeBytes { bytes in
             Self.areEqual(bytes, message.event, eventName) && Self.areEqual(bytes, message.channel, channelName ?? "")
         }
@@ -54,8 +54,8 @@ final class RouteTable {
     var count: Int { routes.count }
 
     func route(for message: PlainMessage, of bytes: Span<UInt8>) -> Route? {
-        if let last, last.leads(message, of: bytes) { return last }
-        guard let route = routes[Self.hash(message, of: bytes)], route.leads(message, of: bytes) else { return nil }
+        if let last, last.matches(message, of: bytes) { return last }
+        guard let route = routes[Self.hash(message, of: bytes)], route.matches(message, of: bytes) else { return nil }
         last = route
         return route
     }

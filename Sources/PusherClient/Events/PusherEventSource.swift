@@ -206,7 +206,7 @@ public final class EventObservation: Sendable {
 
 extension Pusher: PusherEventSource {
     /// Those who get the events of all channels, and those that belong to none.
-    public var _listeners: _PusherListeners<PusherEvent> { engine.everyEvent.listeners(of: engine) }
+    public var _listeners: _PusherListeners<PusherEvent> { engine.clientListeners.listeners(of: engine) }
 }
 
 extension PusherChannel: PusherEventSource {
@@ -216,7 +216,7 @@ extension PusherChannel: PusherEventSource {
 
 extension PusherUser: PusherEventSource {
     /// Those who get the events that are sent to the user, `pusher:signin_success` and `pusher:signin_error` among them.
-    public var _listeners: _PusherListeners<PusherEvent> { engine.userEvents.listeners(of: engine) }
+    public var _listeners: _PusherListeners<PusherEvent> { engine.userListeners.listeners(of: engine) }
 }
 
 extension PusherWatchlist: PusherEventSource {
@@ -228,7 +228,7 @@ extension PusherWatchlist: PusherEventSource {
             bind: { [engine] name, queue, callback in
                 let callbacks = engine.watchlistCallbacks
                 guard let id = callbacks.bind(name, by: queue, limit: engine.limits.bindings, callback) else {
-                    _ = engine.refuseBinding("the watchlist")
+                    _ = engine.reportUnbound("the watchlist")
                     return EventObservation {}
                 }
                 return EventObservation { [weak callbacks] in callbacks?.unbind(id) }

@@ -67,7 +67,7 @@ extension Pusher {
         do {
             _ = try await engine.wait { machine, waiter, now, effects in
                 guard !isStopped() else { return effects.append(.resume(waiter, .done)) }
-                machine.awaitEnd(waiter, now: now, into: &effects)
+                machine.connectAndAwaitEnd(waiter, now: now, into: &effects)
             }
         } catch is CancellationError {
             disconnect()

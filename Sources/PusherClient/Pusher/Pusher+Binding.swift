@@ -6,14 +6,14 @@ extension Pusher {
     /// - Returns: An id for ``unbind(callbackId:)``.
     @preconcurrency @discardableResult
     public func bind(eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.bind(nil, to: engine.everyEvent, eventCallback)
+        engine.bind(nil, to: engine.clientListeners, eventCallback)
     }
 
     /// Ends the calls of one callback that was bound to every event.
-    public func unbind(callbackId: String) { engine.everyEvent.unbind(nil, id: callbackId) }
+    public func unbind(callbackId: String) { engine.clientListeners.unbind(nil, id: callbackId) }
 
     /// Ends the calls of all callbacks that are bound to the client rather than to a channel. Sequences go on.
-    public func unbindAll() { engine.everyEvent.unbindAll() }
+    public func unbindAll() { engine.clientListeners.unbindAll() }
 }
 
 // What PusherSwift does not have, apps do with `observe`. The package's own tests and tools bind for good.
@@ -21,10 +21,12 @@ extension Pusher {
 extension Pusher {
     @discardableResult
     package func bind(eventName: String, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.bind(eventName, to: engine.everyEvent, eventCallback)
+        engine.bind(eventName, to: engine.clientListeners, eventCallback)
     }
 
-    package func unbind(eventName: String, callbackId: String) { engine.everyEvent.unbind(eventName, id: callbackId) }
+    package func unbind(eventName: String, callbackId: String) {
+        engine.clientListeners.unbind(eventName, id: callbackId)
+    }
 }
 
 extension PusherChannel {
@@ -39,12 +41,14 @@ extension PusherChannel {
 extension PusherUser {
     @discardableResult
     package func bind(eventName: String? = nil, eventCallback: @escaping @Sendable (PusherEvent) -> Void) -> String {
-        engine.bind(eventName, to: engine.userEvents, eventCallback)
+        engine.bind(eventName, to: engine.userListeners, eventCallback)
     }
 
-    package func unbind(eventName: String?, callbackId: String) { engine.userEvents.unbind(eventName, id: callbackId) }
+    package func unbind(eventName: String?, callbackId: String) {
+        engine.userListeners.unbind(eventName, id: callbackId)
+    }
 
-    package func unbindAll() { engine.userEvents.unbindAll() }
+    package func unbindAll() { engine.userListeners.unbindAll() }
 }
 
 extension PusherWatchlist {
@@ -52,7 +56,7 @@ extension PusherWatchlist {
     package func bind(eventName: String, eventCallback: @escaping @Sendable (WatchlistEvent) -> Void) -> String {
         let (callbacks, limit) = (engine.watchlistCallbacks, engine.limits.bindings)
         return callbacks.bind(eventName, by: engine.dispatcher, limit: limit, eventCallback)
-            ?? engine.refuseBinding("the watchlist")
+            ?? engine.reportUnbound("the watchlist")
     }
 
     package func unbind(callbackId: String) { engine.watchlistCallbacks.unbind(callbackId) }

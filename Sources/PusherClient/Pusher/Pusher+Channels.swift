@@ -46,11 +46,11 @@ extension Pusher {
                     onMemberAdded: onMemberAdded,
                     onMemberRemoved: onMemberRemoved,
                     onSubscriptionCountChanged: onSubscriptionCountChanged,
-                    fault: result.refusal
+                    fault: result.error
                 )
             }
         }
-        if channel.fault != nil { channel.finish() }
+        if channel.fault != nil { channel.retire() }
         guard !isNew else {
             warn(about: channelName, hasMemberClosures: onMemberAdded != nil || onMemberRemoved != nil)
             return channel
@@ -120,17 +120,17 @@ extension Pusher {
             onSubscriptionCountChanged: onSubscriptionCountChanged
         )
         if let channel { return channel }
-        let refused = engine.step { state, _ in
+        let failed = engine.step { state, _ in
             let error = SubscriptionError(
                 .invalidChannelName,
                 channelName: channelName,
                 "\(channelName.quoted) is no presence channel: its name does not begin with presence-"
             )
-            let id = state.machine.refuseChannel(error, into: &state.pending)
+            let id = state.machine.makeFailedChannel(error, into: &state.pending)
             return PusherPresenceChannel(name: channelName, id: id, engine: engine, fault: error)
         }
-        refused.finish()
-        return refused
+        failed.retire()
+        return failed
     }
 
     /// Says what compiles, and is hardly meant.
@@ -208,7 +208,7 @@ extension Pusher {
             defer { state.machine.unsubscribe(channelName, now: now, into: &state.pending) }
             return state.channel(named: channelName)
         }
-        channel?.finish()
+        channel?.retire()
     }
 
     /// Ends the subscriptions to all channels, as ``unsubscribe(_:)`` does.
@@ -217,6 +217,6 @@ extension Pusher {
             defer { state.machine.unsubscribeAll(now: now, into: &state.pending) }
             return state.machine.wantedSubscriptions.compactMap { state.channels[$0.id] }
         }
-        for channel in channels { channel.finish() }
+        for channel in channels { channel.retire() }
     }
 }

@@ -67,7 +67,7 @@ extension Pusher {
             let watch = Task { [engine] in
                 do {
                     _ = try await engine.wait { machine, waiter, _, effects in
-                        machine.awaitEndOfConnection(waiter, into: &effects)
+                        machine.awaitEnd(waiter, into: &effects)
                     }
                     firstEnd.note(.connection(nil))
                 } catch let error as PusherClientError {
@@ -134,10 +134,10 @@ extension Pusher {
         let channel = engine.step { state, now in
             let result = state.machine.subscribe(channelName, isLease: true, now: now, into: &state.pending)
             return state.channel(of: result) {
-                Self.makeChannel(channelName, result.id, engine, fault: result.refusal)
+                Self.makeChannel(channelName, result.id, engine, fault: result.error)
             }.channel
         }
-        if channel.fault != nil { channel.finish() }
+        if channel.fault != nil { channel.retire() }
         defer {
             engine.step { state, now in
                 state.machine.endLease(of: channelName, channel.id, now: now, into: &state.pending)

@@ -23,7 +23,7 @@ extension PusherConnection {
             case .success(let envelope): state.machine.sendMessage(envelope, now: now, into: &state.pending)
             case .failure(var error):
                 error.eventName = event
-                state.machine.unsentMessage()
+                state.machine.countUnsentMessage()
                 state.pending.append(.report(error))
             }
         }

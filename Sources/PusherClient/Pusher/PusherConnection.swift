@@ -59,7 +59,7 @@ public final class PusherConnection: Sendable {
     /// Where it is set, to something from 0 to a million, the waits and ``reconnectAttemptsMax`` go on from there.
     public var reconnectAttempts: Int {
         get { engine.read { $0.machine.connection.reconnectAttempts } }
-        set { engine.update { $0.machine.countAttempts(from: newValue) } }
+        set { engine.update { $0.machine.setAttemptCounts(to: newValue) } }
     }
 
     /// The most attempts to reconnect that may fail one after the other; nil, the default, for no end. Each connection

@@ -20,7 +20,7 @@ extension PusherConnection {
     @available(*, deprecated, message: "Events come from the server. Call your own code in place of this.")
     public func handleEvent(event: PusherEvent) {
         let channel = event.channelName.flatMap { channels.find(name: $0) }
-        engine.deliverAgain(event, to: engine.everyEvent, channel?.listeners)
+        engine.deliverAgain(event, to: engine.clientListeners, channel?.listeners)
     }
 
     /// Reports an error to the delegate and to ``Pusher/errors``, as if it had come again.

@@ -8,8 +8,8 @@ package protocol Transport: Sendable {
     /// Starts opening a socket and returns at once.
     ///
     /// `receive` is called on the event loop, never from within this call: `.opened` at most once, then messages, and
-    /// `.closed` exactly once at the end, also where the socket could not be opened; nothing after it, and nothing
-    /// after ``TransportConnection/abort()``.
+    /// `.closed` exactly once at the end, also if the socket could not be opened; nothing after it, and nothing after
+    /// ``TransportConnection/abort()``.
     func open(
         _ request: TransportRequest,
         on eventLoop: any EventLoop,

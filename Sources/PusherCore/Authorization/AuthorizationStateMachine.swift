@@ -79,7 +79,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
 
     /// Questions of this turn of the loop can share a request.
     private func gather(_ configuration: CoreConfiguration) -> [Action] {
-        head < queue.count && hasRoom(configuration) ? [.gather] : []
+        head < queue.count && mayAsk(configuration) ? [.gather] : []
     }
 
     /// Makes the requests that are allowed now.
@@ -87,7 +87,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
     /// - Parameter batchSize: How many channels one request can be for.
     package mutating func gathered(batchSize: Int, _ configuration: CoreConfiguration) -> [Action] {
         var actions: [Action] = []
-        while hasRoom(configuration) {
+        while mayAsk(configuration) {
             let batch = takeQueued(batchSize)
             guard !batch.isEmpty else { break }
             actions += ask(batch, configuration)
@@ -95,7 +95,7 @@ package struct AuthorizationStateMachine: Hashable, Sendable {
         return actions
     }
 
-    private func hasRoom(_ configuration: CoreConfiguration) -> Bool {
+    private func mayAsk(_ configuration: CoreConfiguration) -> Bool {
         requests.count < max(configuration.authorizationsAtOnce, 1)
     }
 

@@ -136,11 +136,11 @@ extension ClientStateMachine {
         if subscription.decryption != nil {
             guard let secret = authorization.sharedSecret else { throw .noSharedSecret }
             if let key = SecretKey(base64: secret) {
-                decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
+                updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
             } else {
-                // Whoever gave it may know better when the first event asks for it again.
+                // The backend may give a usable one when the first event asks for it again.
                 effects.append(.report(.malformedSharedSecret(name)))
-                decrypt(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
+                updateDecryption(name, now: now, into: &effects) { $0.receivedUnusableKey(now: now) }
             }
             subscription = subscriptions[name] ?? subscription
         }
@@ -163,7 +163,7 @@ extension ClientStateMachine {
     }
 
     /// The sign-in has ended: presence channels that waited for it know now who subscribes, or that nobody does.
-    mutating func endWaitingForSignIn(now: Instant, into effects: inout [Effect]) {
+    mutating func continuePresenceSubscriptions(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions {
             guard case .awaitingSignIn(let authorization) = subscription.phase else { continue }
             subscriptionAuthorized(subscription.name, .success(authorization), now: now, into: &effects)

@@ -25,7 +25,7 @@ package struct ClientEventQueue: Hashable, Sendable {
     }
 
     /// Why an event is not sent.
-    enum Refusal: Error {
+    enum UnsentReason: Error {
         case notSubscribed, unsubscribed, connectionLost, subscriptionLost, channelDropped
         case invalidChannel(SubscriptionError)
         case full(waiting: Int, partCount: Int, limit: Int)
@@ -56,7 +56,7 @@ package struct ClientEventQueue: Hashable, Sendable {
     package var isEmpty: Bool { counts.isEmpty }
 
     /// Whether some would go out if the server's limit allowed it.
-    package var isHeldByLimit: Bool { !ready.isEmpty }
+    package var isLimited: Bool { !ready.isEmpty }
 
     package func count(of channel: ChannelID) -> Int { counts[channel] ?? 0 }
 
@@ -106,11 +106,11 @@ package struct ClientEventQueue: Hashable, Sendable {
     package mutating func next(limit: Int?, now: Instant) -> (items: [Item], wait: Duration?) {
         guard !ready.isEmpty else { return ([], nil) }
         sent.removeFirst(sent.firstIndex { now - $0.time < Self.period } ?? sent.count)
-        let room = limit.map { max(max($0, 1) - sent.count, 0) } ?? .max
+        let allowance = limit.map { max(max($0, 1) - sent.count, 0) } ?? .max
         var items: [Item] = []
         // Moved on rather than taken out one by one, which would move all others each time.
         var turn = 0
-        while items.count < room, let item = takeNext(&turn) { items.append(item) }
+        while items.count < allowance, let item = takeNext(&turn) { items.append(item) }
         turns.removeFirst(turn)
         for item in items { forget(item) }
         sent += items.map { Sent(time: now, name: $0.name) }
@@ -133,9 +133,9 @@ package struct ClientEventQueue: Hashable, Sendable {
         return item
     }
 
-    /// The server's limit counts by the second, and on its way an event can be held up.
+    /// The limit is per second. The period is a little longer, because events can be delayed on their way.
     package static let period = Duration.milliseconds(1_100)
-    /// The longest time that a server is thought to take over one.
+    /// The longest time after which a server may still reject an event.
     private static let patience = Duration.seconds(10)
     /// The time within which servers answer.
     private static let usualDelay = Duration.seconds(2)
@@ -178,8 +178,8 @@ package struct ClientEventQueue: Hashable, Sendable {
         return items
     }
 
-    /// Nobody waits any more for these to be sent. How many they were.
-    package mutating func remove(_ waiter: WaiterID) -> Int {
+    /// The call does not wait any more: its items are not sent. Returns how many they were.
+    package mutating func removeItems(of waiter: WaiterID) -> Int {
         Array(ready.keys).reduce(0) { $0 + removeReady(of: $1) { $0.waiter == waiter }.count }
     }
 

@@ -11,12 +11,12 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        do throws(ClientEventQueue.Refusal) {
+        do throws(ClientEventQueue.UnsentReason) {
             if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
         } catch {
             var error = PusherClientError.unsent(messages.first?.event, on: name, error)
             error.eventName = messages.first?.event
-            refusedClientEvent()
+            countRefusedClientEvent()
             effects.append(.report(error))
         }
     }
@@ -38,7 +38,7 @@ extension ClientStateMachine {
             return dropLatest(messages.count)
         }
         statistics.clientEvents.dropped += clientEvents.removeLatest(of: eventName, on: id)
-        do throws(ClientEventQueue.Refusal) {
+        do throws(ClientEventQueue.UnsentReason) {
             if try enqueue(messages, on: name, id, waiter: nil, latestOf: eventName) {
                 sendClientEvents(now: now, into: &effects)
             }
@@ -53,7 +53,7 @@ extension ClientStateMachine {
         statistics.clientEvents.dropped += count
     }
 
-    /// Sends client events, all or none, and ends the wait when they are written. Fails where the channel is not
+    /// Sends client events, all or none, and ends the wait when they are written. Fails if the channel is not
     /// subscribed.
     package mutating func send(
         _ messages: [ClientEventQueue.Message],
@@ -64,7 +64,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        do throws(ClientEventQueue.Refusal) {
+        do throws(ClientEventQueue.UnsentReason) {
             // What can never be subscribed, and what is unsubscribed, is said so below.
             if let subscription = subscriptions[name], subscription.id == id, subscription.hasEvents,
                 !subscription.isSubscribed
@@ -76,7 +76,7 @@ extension ClientStateMachine {
             sendWaiters[waiter] = messages.count
             sendClientEvents(now: now, into: &effects)
         } catch {
-            refusedClientEvent()
+            countRefusedClientEvent()
             effects.append(.resume(waiter, .failed(.unsent(messages.first?.event ?? "", on: name, error))))
         }
     }
@@ -84,7 +84,7 @@ extension ClientStateMachine {
     /// Sends a message that belongs to no channel, and that the machine knows nothing of.
     package mutating func sendMessage(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         guard let attempt = connection.establishedAttempt else {
-            unsentMessage()
+            countUnsentMessage()
             return effects.append(.report(.unsent(envelope)))
         }
         session?.ownMessageSentAt = now
@@ -109,7 +109,7 @@ extension ClientStateMachine {
             guard let count = sendWaiters[waiter] else { return }
             if let error {
                 sendWaiters[waiter] = nil
-                statistics.clientEvents.dropped += clientEvents.remove(waiter)
+                statistics.clientEvents.dropped += clientEvents.removeItems(of: waiter)
                 return effects.append(.resume(waiter, .failed(error)))
             }
             sendWaiters[waiter] = count > 1 ? count - 1 : nil
@@ -137,7 +137,7 @@ extension ClientStateMachine {
         _ id: ChannelID,
         waiter: WaiterID?,
         latestOf eventName: String? = nil
-    ) throws(ClientEventQueue.Refusal) -> Bool {
+    ) throws(ClientEventQueue.UnsentReason) -> Bool {
         guard !messages.isEmpty else { return false }
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
             throw .unsubscribed
@@ -184,12 +184,12 @@ extension ClientStateMachine {
 
     private mutating func failClientEvents(
         _ items: [ClientEventQueue.Item],
-        _ refusal: ClientEventQueue.Refusal,
+        _ reason: ClientEventQueue.UnsentReason,
         into effects: inout [Effect]
     ) {
         statistics.clientEvents.dropped += items.count
         for item in items {
-            let error = PusherClientError.unsent(nil, on: item.name, refusal)
+            let error = PusherClientError.unsent(nil, on: item.name, reason)
             if let waiter = item.waiter {
                 if sendWaiters.removeValue(forKey: waiter) != nil { effects.append(.resume(waiter, .failed(error))) }
             } else if item.latestOf == nil {

@@ -1,7 +1,6 @@
 import PusherProtocol
 
-/// What an app asks for that knows more than the client: it is in the foreground again, the network has
-/// changed.
+/// Calls of an app that knows more than the client: it is in the foreground again, or the network has changed.
 extension ClientStateMachine {
     /// Checks now whether there is a connection. If there should be one, and is not, the client connects.
     ///
@@ -11,16 +10,16 @@ extension ClientStateMachine {
         case .asking, .waiting:
             connect(now: now, into: &effects)
         case .connected:
-            // Whoever asks knows of something that the connection may not have survived.
+            // The app knows of something that the connection may not have survived.
             let patience = min(timeout, configuration.timeouts.pong)
-            session?.silence.expectLoss(until: now + patience + LivenessStateMachine.lateness)
+            session?.silence.expectLoss(until: now + patience + LivenessStateMachine.longestTimerDelay)
             perform(session?.liveness.probe(timeout: timeout, now: now), now: now, into: &effects)
         case .initialized, .connecting, .disconnecting, .disconnected, .refused:
             break
         }
     }
 
-    /// Gives up what stands, or is being tried, and connects.
+    /// Drops the connection or attempt, and connects.
     package mutating func reconnectNow(now: Instant, into effects: inout [Effect]) {
         guard !isReleased else { return }
         perform(connection.reconnectNow(configuration, now: now), now: now, into: &effects)
@@ -34,7 +33,7 @@ extension ClientStateMachine {
         configuration.endpoint = .success(request)
         perform(connection.forgetServer(), now: now, into: &effects)
         if connection.isWanted { reconnectNow(now: now, into: &effects) }
-        connection.countAttempts(from: 0)
+        connection.setAttemptCounts(to: 0)
         pace = SubscriptionPace()
     }
 }

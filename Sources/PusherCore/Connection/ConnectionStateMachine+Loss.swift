@@ -109,14 +109,14 @@ extension ConnectionStateMachine {
     private mutating func lose(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         var loss = loss
         countLoss(loss.reason, now: now)
-        guard let session else { return [.cancelTimer(.attempt)] + follow(loss, configuration, now: now) }
+        guard let session else { return [.cancelTimer(.attempt)] + respond(to: loss, configuration, now: now) }
         let lifetime = now - session.since
         loss.lifetime = lifetime
         if lifetime >= configuration.timeouts.backOffReset { retryCount = 0 }
-        return follow(loss, configuration, now: now) + [.end(session)]
+        return respond(to: loss, configuration, now: now) + [.end(session)]
     }
 
-    private mutating func follow(_ loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
+    private mutating func respond(to loss: Loss, _ configuration: CoreConfiguration, now: Instant) -> [Action] {
         let error = loss.error
         if isRefusal(loss, configuration) {
             statistics.refused += 1
@@ -150,7 +150,7 @@ extension ConnectionStateMachine {
             mustUseTLS = true
             return retryAtOnce(retry, announcing: states, configuration, now: now)
         case .reconnectImmediately:
-            // A server that takes clients in only to send them away again must not be met by a hot loop.
+            // A server that closes each connection at once would otherwise get attempts without a pause.
             if let lifetime = loss.lifetime, lifetime >= .seconds(1) {
                 return retryAtOnce(retry, announcing: states, configuration, now: now)
             }
@@ -180,7 +180,7 @@ extension ConnectionStateMachine {
         enter(.waiting(until: now, retry), announcing: states) + self.retry(configuration, now: now)
     }
 
-    /// Whether trying again would not help.
+    /// Whether the same attempt would be refused again.
     private func isRefusal(_ loss: Loss, _ configuration: CoreConfiguration) -> Bool {
         switch loss.reaction {
         case .stop: true

@@ -107,8 +107,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .initialized: .initialized
         case .connecting: outage?.isUnavailable == true ? .unavailable(reason: outage?.lastFailure) : .connecting
         case .connected(let session): .connected(socketID: session.value.socketID)
-        // Until the policy has answered there is no time to give: "until now" is the truth.
-        case .asking(_, let retry, let now): .waiting(until: now, attempt: retry.attempt, reason: retry.reason)
+        // Until the policy has answered there is no time to give. The time of the question stands for it.
+        case .asking(_, let retry, let since): .waiting(until: since, attempt: retry.attempt, reason: retry.reason)
         case .waiting(let until, let retry): .waiting(until: until, attempt: retry.attempt, reason: retry.reason)
         case .disconnecting: .disconnecting
         case .disconnected(let error): .disconnected(reason: error)
@@ -178,14 +178,14 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         case .connecting, .connected:
             return []
         case .initialized, .disconnected, .refused:
-            countAttempts(from: 0)
+            setAttemptCounts(to: 0)
         case .asking:
             countAttempt()
         case .waiting:
             countAttempt()
             actions = [.cancelTimer(.retry)]
         case .disconnecting(let attempt):
-            countAttempts(from: 0)
+            setAttemptCounts(to: 0)
             actions = [.cancelTimer(.closing), .abort(attempt)]
             actions += enter(.disconnected(nil))
         }
@@ -226,7 +226,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
             return [.cancelTimer(.attempt), .abort(attempt.id)] + open(configuration, now: now)
         case .connected(let session):
             countLoss(.replaced, now: now)
-            countAttempts(from: 0)
+            setAttemptCounts(to: 0)
             var actions: [Action] = [.abort(session.value.attempt)]
             actions += open(configuration, announcing: [.reconnecting], now: now)
             return actions + [.end(session.value)]
@@ -335,8 +335,8 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         reconnectAttempts += 1
     }
 
-    /// Has both counts go on from there.
-    package mutating func countAttempts(from count: Int) {
+    /// Sets both counts.
+    package mutating func setAttemptCounts(to count: Int) {
         // Far from where integers end.
         retryCount = min(max(count, 0), 1_000_000)
         reconnectAttempts = retryCount

@@ -6,13 +6,12 @@ public enum ConnectionStatus: Hashable, Sendable {
     case connecting
     /// Connected, under this socket id.
     case connected(socketID: String)
-    /// Trying has not succeeded for ``PusherTimeouts/unavailable``. It goes on: this status
-    /// stands in for ``connecting``, not for ``waiting(until:attempt:reason:)``, until the client is connected. The
-    /// reason is that of the last failure, if there was one.
+    /// The client has tried for ``PusherTimeouts/unavailable`` without success, and still tries. This status replaces
+    /// ``connecting``, not ``waiting(until:attempt:reason:)``, until the client is connected. The reason is the last
+    /// failure, if there was one.
     case unavailable(reason: PusherClientError?)
-    /// The next attempt starts at `until`, which is now if there is nothing to wait for: ``remaining(at:)`` is for a
-    /// display of it. The reason is why it is needed. `attempt` counts from 1 since the connection last held
-    /// for ``PusherTimeouts/backOffReset``.
+    /// The next attempt starts at `until`; to display the time, use ``remaining(at:)``. `reason` says why an attempt is
+    /// needed. `attempt` counts from 1 since a connection last lasted ``PusherTimeouts/backOffReset``.
     case waiting(until: ContinuousClock.Instant, attempt: Int, reason: PusherClientError)
     /// Trying again without a change would not help: the server said so, or the options are wrong. `connect()` tries
     /// again all the same.

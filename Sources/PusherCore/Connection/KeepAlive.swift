@@ -1,8 +1,9 @@
 /// Keeps a connection from being cut because the client is silent.
 ///
-/// The protocol goes by what comes from the server. Some servers (poxa), proxies and routers go by what comes from the
-/// client, and do not announce their limit. The client learns it from losses: if a connection was lost after a silence of
-/// the client that it had not survived before, and nobody has said why, the next connection pings after half of that silence.
+/// In the protocol, a connection is idle if the server is silent. Some servers (poxa), proxies and routers cut it if
+/// the client is silent, and do not announce after what time. The client learns it from losses: if a connection was
+/// lost after a silence of the client that it had not survived before, and nobody has said why, the next connection
+/// pings after half of that silence.
 ///
 /// A loss may be chance, so the client stops these pings when the server has answered a number of them. If that costs a
 /// connection, the next attempt to do without them takes ten times as many.
@@ -26,7 +27,7 @@ package struct KeepAlive: Hashable, Sendable {
     private static let answersNeeded = 60...6_000
     /// How long after a `pusher:error` a loss counts as its consequence. If this were longer, a server that answers
     /// each sign-in with an error would hide its limit.
-    static let timeOfError = Duration.seconds(1)
+    static let explanationTime = Duration.seconds(1)
 
     package init() {}
 
@@ -60,7 +61,7 @@ package struct KeepAlive: Hashable, Sendable {
         // A network that fails by chance fails after any silence. Timers are late, and so a tenth more is the same.
         guard silence > watch.survived + watch.survived / 10 else { return }
         // The timers stood still, or the event loop was held up.
-        if let interval, now - watch.lastSent >= interval + LivenessStateMachine.lateness { return }
+        if let interval, now - watch.lastSent >= interval + LivenessStateMachine.longestTimerDelay { return }
         // The client did without the pings, and needs them.
         if interval == nil, lastSilence != nil {
             answersNeeded = min(answersNeeded * 10, Self.answersNeeded.upperBound)

@@ -43,10 +43,10 @@ package struct LivenessStateMachine: Hashable, Sendable {
         switch state {
         case .listening(let lastActivity):
             let silence = now - lastActivity
-            guard silence < activityTimeout else { return awaitPong(wasSuspended: isOverslept(silence), now: now) }
+            guard silence < activityTimeout else { return awaitPong(wasSuspended: isTooLong(silence), now: now) }
             return .listen(for: activityTimeout - silence)
         case .awaitingPong(_, let timeout, _):
-            return .drop(after: timeout, wasSuspended: hasOverslept(now: now))
+            return .drop(after: timeout, wasSuspended: wasSuspended(now: now))
         }
     }
 
@@ -54,23 +54,23 @@ package struct LivenessStateMachine: Hashable, Sendable {
     /// is measured again.
     package mutating func catchUp(now: Instant) -> Action? {
         guard case .listening(let lastActivity) = state, now - lastActivity >= activityTimeout else { return nil }
-        return awaitPong(wasSuspended: isOverslept(now - lastActivity), now: now)
+        return awaitPong(wasSuspended: isTooLong(now - lastActivity), now: now)
     }
 
     /// Whether the server was silent for so long that timers cannot have run: else the client would have pinged or
     /// closed.
-    package func hasOverslept(now: Instant) -> Bool {
+    package func wasSuspended(now: Instant) -> Bool {
         switch state {
-        case .listening(let lastActivity): isOverslept(now - lastActivity)
+        case .listening(let lastActivity): isTooLong(now - lastActivity)
         case .awaitingPong(let since, let timeout, let wasSuspended):
-            wasSuspended || now - since >= timeout + Self.lateness
+            wasSuspended || now - since >= timeout + Self.longestTimerDelay
         }
     }
 
-    private func isOverslept(_ silence: Duration) -> Bool { silence >= activityTimeout + Self.lateness }
+    private func isTooLong(_ silence: Duration) -> Bool { silence >= activityTimeout + Self.longestTimerDelay }
 
     /// Timers come late if the event loop is busy, but not by as much.
-    static let lateness = Duration.seconds(10)
+    static let longestTimerDelay = Duration.seconds(10)
 
     /// The app wants to know now: the client pings, even if an earlier ping has no answer yet, and the answer may take no
     /// longer than this. The time that an earlier ping has waited counts, or an app that asks again and again would never
@@ -78,10 +78,10 @@ package struct LivenessStateMachine: Hashable, Sendable {
     package mutating func probe(timeout: Duration, now: Instant) -> Action {
         var (since, wait) = (now, min(timeout, pongTimeout))
         // A wait that stood still begins again.
-        if case .awaitingPong(let start, let timeout, _) = state, now - start < timeout + Self.lateness {
+        if case .awaitingPong(let start, let timeout, _) = state, now - start < timeout + Self.longestTimerDelay {
             (since, wait) = (start, min(wait, max(.zero, start + timeout - now)))
         }
-        state = .awaitingPong(since: since, timeout: now - since + wait, wasSuspended: hasOverslept(now: now))
+        state = .awaitingPong(since: since, timeout: now - since + wait, wasSuspended: wasSuspended(now: now))
         return .ping(timeout: wait)
     }
 

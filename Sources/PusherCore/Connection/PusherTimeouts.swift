@@ -1,21 +1,24 @@
 /// How long things may take.
 public struct PusherTimeouts: Hashable, Sendable {
-    /// For an attempt to connect: name resolution, TCP, TLS, the upgrade and the server's greeting together.
-    /// Default: 15 s.
+    /// How long an attempt to connect may take: name resolution, TCP, TLS, the upgrade and the server's greeting
+    /// together. Default: 15 s.
     public var connectionAttempt: Duration = .seconds(15)
-    /// Of trying, before the status becomes ``ConnectionStatus/unavailable(reason:)``. Default: 10 s.
+    /// How long the client tries to connect before the status becomes ``ConnectionStatus/unavailable(reason:)``.
+    /// Default: 10 s.
     public var unavailable: Duration = .seconds(10)
-    /// For the answer to a ping, before the connection is given up. Default: 30 s.
+    /// How long the client waits for the answer to a ping before it drops the connection. Default: 30 s.
     public var pong: Duration = .seconds(30)
-    /// For the answer to a subscription, also that to the user's own channel. Default: 10 s.
+    /// How long the client waits for the answer to a subscription, also to that of the user's own channel. Default:
+    /// 10 s.
     public var subscription: Duration = .seconds(10)
-    /// For the answer of an authorizer, each time it is asked. Default: 10 s.
+    /// How long an authorizer may take, each time it is asked. Default: 10 s.
     public var authorization: Duration = .seconds(10)
-    /// For the answer to a sign-in. Default: 10 s.
+    /// How long the client waits for the answer to a sign-in. Default: 10 s.
     public var signIn: Duration = .seconds(10)
-    /// For the server's part of the closing handshake, after `disconnect()`. Default: 2 s.
+    /// How long the client waits for the server's part of the closing handshake, after `disconnect()`. Default: 2 s.
     public var closing: Duration = .seconds(2)
-    /// That a connection must have held, for the back-off to start anew after it; zero for any. Default: 10 s.
+    /// How long a connection must last before the retry policy's count starts again. With zero, each connection
+    /// restarts it. Default: 10 s.
     public var backOffReset: Duration = .seconds(10)
 
     /// Creates the defaults.

@@ -14,3 +14,15 @@ package struct TransportClosure: Hashable, Sendable {
         self.error = error
     }
 }
+
+extension TransportClosure {
+    /// Whether the connection ended like one that was cut for being idle: without a close frame, or with a code that
+    /// gives no reason.
+    var isUnexplained: Bool {
+        switch (code?.rawValue, error?.code) {
+        case (nil, nil), (nil, .connectionClosed?), (nil, .connectionFailed?): true
+        case (1000?, _), (1001?, _), (1005?, _), (1006?, _): true
+        default: false
+        }
+    }
+}

@@ -38,8 +38,8 @@ public struct AuthorizationError: Error, Sendable {
     public enum Recovery: Hashable, Sendable {
         /// It would not help.
         case none
-        /// Once more, at once, whatever the limit of tries: with what the providers then give, an expired token may be
-        /// a fresh one.
+        /// At once, and once only. It does not count toward the limit of tries. Use it if a provider may return a fresh
+        /// token.
         case askOnceMore
         /// After what ``PusherClientOptions/authorizationRetryPolicy`` says, but not before this time; within
         /// ``PusherClientOptions/Limits-swift.struct/authorizationTries``.
@@ -122,8 +122,8 @@ extension AuthorizationError: ExplainedError, CustomStringConvertible {
     }
 }
 
-/// An error that user code may have made. What it refers to may call the client when it goes, and the client may let go
-/// of it under a lock: so it goes on another thread.
+/// An error that your code may have made. What it refers to may call the client when it is released, and the client may
+/// release it under a lock. So it is released on another thread.
 private final class ForeignError: Sendable {
     private final class Box: Sendable {
         let error: any Error

@@ -8,11 +8,11 @@ extension ClientStateMachine {
     mutating func receivedError(_ envelope: Envelope, now: Instant, into effects: inout [Effect]) {
         let message = ServerErrorMessage(envelope.data)
         session?.reportedCode = message.code.map { ReportedCode(code: $0, time: now) }
-        session?.silence.expectLoss(until: now + KeepAlive.timeOfError)
+        session?.silence.expectLoss(until: now + KeepAlive.explanationTime)
         switch subject(of: message, named: envelope.channel) {
         case .clientEvent:
             clientEventRejected(message, named: envelope.channel, into: &effects)
-        case .anyMessage:
+        case .rateLimit:
             rateExceeded(message, now: now, into: &effects)
         case .ownChannel(let name):
             answered(.channel(name), now: now, into: &effects)
@@ -22,7 +22,7 @@ extension ClientStateMachine {
             failSignIn(message.clientError(.signInFailed), now: now, into: &effects)
         case .subscription(let name):
             answered(.channel(name), now: now, into: &effects)
-            subscriptionFailed(name, message, now: now, into: &effects)
+            subscriptionErrorReceived(name, message, now: now, into: &effects)
         case .nothingPending(let answeredChannel):
             if let answeredChannel { answered(.channel(answeredChannel), now: now, into: &effects) }
             effects.append(.report(message.clientError(channelName: envelope.channel)))
@@ -35,8 +35,9 @@ extension ClientStateMachine {
 
     private enum ErrorSubject {
         case clientEvent
-        /// The server takes no more messages. It does not say which one it has dropped.
-        case anyMessage
+        /// The server takes no more messages. It does not say which one it has dropped: a client event, a ping or
+        /// subscriptions.
+        case rateLimit
         case ownChannel(String)
         case signIn
         /// The subscription to this channel, which is pending.
@@ -53,7 +54,7 @@ extension ClientStateMachine {
         if message.isRejection {
             let isClientEvent =
                 name != nil || message.concernsClientEvent || clientEventChannel(named: message) != nil
-            return isClientEvent ? .clientEvent : .anyMessage
+            return isClientEvent ? .clientEvent : .rateLimit
         }
         if let name = ownChannel(named: name, message) { return .ownChannel(name) }
         if isAboutSignIn(message, named: name) { return .signIn }
@@ -94,7 +95,7 @@ extension ClientStateMachine {
     }
 
     /// Whether it can be about a subscription or the sign-in, and about nothing else. Reverb refuses both without a name.
-    private func canRefuseAnything(_ message: ServerErrorMessage, now: Instant) -> Bool {
+    private func isRefusalOfRequest(_ message: ServerErrorMessage, now: Instant) -> Bool {
         guard message.canRefuseSubscription || message.isInvalidMessage else { return false }
         // Other messages are answered only if something is wrong with them.
         let hasOwnMessage = session?.ownMessageSentAt.map { now - $0 < .seconds(10) } ?? false
@@ -103,7 +104,7 @@ extension ClientStateMachine {
 
     // MARK: What follows
 
-    private mutating func subscriptionFailed(
+    private mutating func subscriptionErrorReceived(
         _ name: String,
         _ message: ServerErrorMessage,
         now: Instant,
@@ -121,12 +122,38 @@ extension ClientStateMachine {
         failSubscription(name, .refused(name, message), now: now, into: &effects)
     }
 
-    /// The server has answered a request. Errors that it did not explain may be another one's now.
-    mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
-        guard let faults = session?.requests.answered(request) else { return }
-        if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
-        fail(faults, now: now, into: &effects)
-        sendQueuedSubscriptions(now: now, into: &effects)
+    /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
+    /// answered may be among them.
+    private mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
+        _ = session?.requests.received(message, isRefusal: false, now: now)
+        let isClientEvent = clientEvents.takeRejection(now: now)
+        if isClientEvent {
+            clientEventRejected(message, named: nil, into: &effects)
+            // On most servers only client events have a limit, and the subscriptions are healthy.
+            if !pace.hasLimit { return }
+        }
+        if !isClientEvent, pingRejected(now: now), subscriptions.pendingCount == 0 { return }
+        guard let lastNumber = session?.requests.lastUnanswered else {
+            if isClientEvent { return }
+            guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
+            return clientEventRejected(message, named: nil, into: &effects)
+        }
+        // If several subscriptions are too many, the server sends one error for each.
+        let isNews = pace.exceeded(message, lastNumber: lastNumber, now: now)
+        if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
+        guard subscriptions.pendingCount > 0 else { return }
+        // A timer that runs is for the next window, which may be a minute away.
+        if isNews { timers.cancel(.subscriptionPace, into: &effects) }
+        setPaceTimer(now: now, into: &effects)
+    }
+
+    /// Returns `false` if the error is not about a ping.
+    private mutating func pingRejected(now: Instant) -> Bool {
+        guard let activityTimeout = session?.activityTimeout, session?.silence.ponged() == true else { return false }
+        keepAlive.pingRejected(activityTimeout: activityTimeout)
+        pingCameThrough()
+        _ = session?.pingStopwatch.answered(now: now)
+        return true
     }
 
     private mutating func receivedUnnamed(
@@ -134,22 +161,22 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        let canRefuse = canRefuseAnything(message, now: now)
-        let faults = session?.requests.received(message, canRefuse: canRefuse, now: now) ?? []
+        let isRefusal = isRefusalOfRequest(message, now: now)
+        let faults = session?.requests.received(message, isRefusal: isRefusal, now: now) ?? []
         var channel: String?
         if faults.count == 1, let fault = faults.first {
             switch fault.request {
             // The failure says all.
-            case .signIn where signIn.isAwaitingServer: return fail(faults, now: now, into: &effects)
+            case .signIn where signIn.isAwaitingServer: return failRequests(faults, now: now, into: &effects)
             case .channel(let name) where subscriptions[name] != nil: channel = name
             case .signIn, .channel, .abandoned: break
             }
         }
         effects.append(.report(message.clientError(channelName: channel)))
-        fail(faults, now: now, into: &effects)
+        failRequests(faults, now: now, into: &effects)
     }
 
-    private mutating func fail(_ faults: [UnansweredRequests.Fault], now: Instant, into effects: inout [Effect]) {
+    mutating func failRequests(_ faults: [UnansweredRequests.Fault], now: Instant, into effects: inout [Effect]) {
         for fault in faults {
             let message = fault.message
             switch fault.request {
@@ -161,7 +188,7 @@ extension ClientStateMachine {
             case .channel(let name) where signIn.ownChannels[name] != nil:
                 ownChannelRefused(name, into: &effects)
             case .signIn, .channel, .abandoned:
-                // It had timed out.
+                // Nobody waits for it any more.
                 break
             }
         }

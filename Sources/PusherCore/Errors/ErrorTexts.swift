@@ -79,12 +79,12 @@ extension PusherClientError {
     }
 
     static func memberLeftOut(of name: String, _ limit: PresenceRoster.Limit) -> Self {
-        let what = "somebody has come to \(name) who is not kept, nor will others be until there is room"
+        let what = "somebody has come to \(name) who is not kept, nor will others be until members leave"
         return tooManyMembers(what, limit, on: name)
     }
 
     static func memberNotUpdated(of name: String, _ limit: PresenceRoster.Limit) -> Self {
-        tooManyMembers("a member of \(name) stays as before, for what is new of them has no room", limit, on: name)
+        tooManyMembers("a member of \(name) stays as before, because the update is beyond the limit", limit, on: name)
     }
 
     static func watchedUsersLeftOut(_ limit: PresenceRoster.Limit) -> Self {
@@ -103,14 +103,14 @@ extension PusherClientError {
     }
 
     /// - Parameter clientEvent: The event's name; nil if the error does not say it.
-    static func unsent(_ clientEvent: String?, on name: String, _ refusal: ClientEventQueue.Refusal) -> Self {
+    static func unsent(_ clientEvent: String?, on name: String, _ problem: ClientEventQueue.UnsentReason) -> Self {
         let event = clientEvent.map { " \($0)" } ?? ""
-        let (code, reason) = words(of: refusal, on: name)
+        let (code, reason) = words(of: problem, on: name)
         return Self(code, "the client event\(event) was not sent: \(reason)", channelName: name)
     }
 
-    private static func words(of refusal: ClientEventQueue.Refusal, on name: String) -> (Code, String) {
-        switch refusal {
+    private static func words(of problem: ClientEventQueue.UnsentReason, on name: String) -> (Code, String) {
+        switch problem {
         case .notSubscribed: return (.notSubscribed, "\(name) is not subscribed; await subscribed() before")
         case .invalidChannel(let error): return (.notSubscribed, error.message)
         case .unsubscribed: return (.unsubscribed, "\(name) is unsubscribed")

@@ -23,7 +23,7 @@ public struct PusherClientError: Error, Sendable {
     public var channelName: String?
     /// The error underneath, for example that of the operating system.
     public var cause: (any Error)?
-    /// The event at fault, where the error belongs to one: an event that was not sent, decrypted or decoded.
+    /// The event at fault, if the error belongs to one: an event that was not sent, decrypted or decoded.
     public package(set) var eventName: String?
 
     /// Makes an error.

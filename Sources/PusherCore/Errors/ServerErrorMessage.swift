@@ -52,10 +52,10 @@ package struct ServerErrorMessage: Hashable, Sendable {
     /// The message repeats what was signed for the sign-in, and may by that name anything.
     var quotesUserData: Bool { message.contains("::user::") }
 
-    /// Refusals of a sign-in come without a code, or with one of those that servers without sign-in answer with.
+    /// Refusals of a sign-in come without a code, with 4009, or with 4200 from servers that know no sign-in.
     var canRefuseSignIn: Bool { canRefuseSubscription || code == 4200 }
 
-    /// Refusals of a subscription come without a code, or with that of an unauthorized connection.
+    /// Refusals of a subscription come without a code, or with 4009.
     var canRefuseSubscription: Bool { code == nil || isUnauthorized }
 
     /// Reverb says so of every subscription that it refuses, and of nothing else.

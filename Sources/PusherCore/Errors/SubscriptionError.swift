@@ -64,7 +64,7 @@ public struct SubscriptionError: Error, Sendable {
     }
 }
 
-/// Two errors are equal where everything but the cause is.
+/// Two errors are equal if everything but the cause is.
 extension SubscriptionError: Hashable {
     /// Compares everything but the cause.
     public static func == (left: Self, right: Self) -> Bool {

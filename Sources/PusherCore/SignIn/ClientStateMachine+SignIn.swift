@@ -36,10 +36,10 @@ extension ClientStateMachine {
     package mutating func signOut(now: Instant, into effects: inout [Effect]) {
         guard isSignInWanted else { return }
         isSignInWanted = false
-        endSignInWork(now: now, into: &effects)
+        cancelSignInWork(now: now, into: &effects)
         session?.signIn.signedOut()
-        endSignInWaits(.failed(.signedOut), into: &effects)
-        endWaitingForSignIn(now: now, into: &effects)
+        resumeSignInWaiters(.failed(.signedOut), into: &effects)
+        continuePresenceSubscriptions(now: now, into: &effects)
     }
 
     // MARK: Steps
@@ -95,13 +95,13 @@ extension ClientStateMachine {
             return answered(.signIn, now: now, into: &effects)
         }
         guard signIn.isMeant(user) else { return countIgnored() }
-        endSignInWork(now: now, into: &effects)
+        cancelSignInWork(now: now, into: &effects)
         session?.signIn.phase = .signedIn(user)
         statistics.signIns.succeeded += 1
         subscribeToOwnChannel(of: user, now: now, into: &effects)
         effects.append(.signedIn(user, envelope))
         settleSignInWaiters(into: &effects)
-        endWaitingForSignIn(now: now, into: &effects)
+        continuePresenceSubscriptions(now: now, into: &effects)
         retryPresenceChannels(now: now, into: &effects)
         answered(.signIn, now: now, into: &effects)
     }
@@ -110,10 +110,10 @@ extension ClientStateMachine {
     /// the user before that is lost.
     mutating func settleSignInWaiters(into effects: inout [Effect]) {
         guard signIn.user != nil, !signIn.isAwaitingOwnChannel else { return }
-        endSignInWaits(.done, into: &effects)
+        resumeSignInWaiters(.done, into: &effects)
     }
 
-    mutating func endSignInWaits(_ outcome: WaiterOutcome, into effects: inout [Effect]) {
+    mutating func resumeSignInWaiters(_ outcome: WaiterOutcome, into effects: inout [Effect]) {
         for waiter in signInWaiters { effects.append(.resume(waiter, outcome)) }
         signInWaiters = []
     }
@@ -140,27 +140,27 @@ extension ClientStateMachine {
         now: Instant,
         into effects: inout [Effect]
     ) {
-        endSignInWork(now: now, into: &effects)
+        cancelSignInWork(now: now, into: &effects)
         session?.signIn.phase = .failed(error)
         statistics.signIns.failed += 1
         var data: [String: JSONValue] = ["type": "AuthError", "error": .string(error.message)]
         if let status = status ?? error.serverCode { data["status"] = .integer(status) }
         let event = Envelope(event: EventName.signInError, data: .string(JSONValue.object(data).jsonText))
         effects.append(.signInFailed(error, event))
-        endSignInWaits(.failed(error), into: &effects)
-        endWaitingForSignIn(now: now, into: &effects)
+        resumeSignInWaiters(.failed(error), into: &effects)
+        continuePresenceSubscriptions(now: now, into: &effects)
     }
 
     /// The sign-in's requests are no longer needed.
-    private mutating func endSignInWork(now: Instant, into effects: inout [Effect]) {
+    private mutating func cancelSignInWork(now: Instant, into effects: inout [Effect]) {
         if case .authorizing(let id)? = session?.signIn.phase { cancelAuthorizations([id], now: now, into: &effects) }
         timers.cancel(.signIn, into: &effects)
     }
 
     // MARK: What the server says to the user
 
-    /// An event of no subscribed channel: for the user's own channel, or unwanted.
-    mutating func receivedForUser(_ envelope: Envelope, into effects: inout [Effect]) {
+    /// An event of a channel that is not subscribed: it is the user's own, or it is dropped.
+    mutating func deliverToUserOrDrop(_ envelope: Envelope, into effects: inout [Effect]) {
         statistics.events.received += 1
         guard let user = signIn.user, envelope.channel == user.channelName,
             !EventName.isProtocolEvent(envelope.event)

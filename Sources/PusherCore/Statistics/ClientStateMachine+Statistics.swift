@@ -20,11 +20,11 @@ extension ClientStateMachine {
         statistics.events.delivered += 1
     }
 
-    /// The app wanted to send an invalid client event.
-    package mutating func refusedClientEvent() { statistics.clientEvents.refused += 1 }
+    /// Counts a client event that was not accepted.
+    package mutating func countRefusedClientEvent() { statistics.clientEvents.refused += 1 }
 
-    /// A message of the app's own did not come to the server.
-    package mutating func unsentMessage() { statistics.messages.unsent += 1 }
+    /// Counts a message of the app's own that was not sent.
+    package mutating func countUnsentMessage() { statistics.messages.unsent += 1 }
 
     /// A message came that there is no connection for.
     mutating func countDropped(_ envelope: Envelope) {
@@ -36,8 +36,8 @@ extension ClientStateMachine {
     /// A message of the protocol has no effect.
     mutating func countIgnored() { statistics.messages.ignored += 1 }
 
-    /// The app no longer wants the channel for which this many events were held.
-    mutating func dropHeld(_ count: Int) {
+    /// Counts held events that are dropped with their channel.
+    mutating func countDroppedHeld(_ count: Int) {
         guard count > 0 else { return }
         statistics.events.held -= count
         statistics.events.dropped[.notSubscribed, default: 0] += count

@@ -167,8 +167,9 @@ extension PusherStatistics {
         public var waiting = 0
         /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
         /// channel subscribed anew (by ``PusherChannel/resubscribe()``, or as the server refused what it had confirmed)
-        /// while somebody waited for the event to be written, or whoever waited for it was cancelled. And events of
-        /// ``PusherChannel/sendLatest(_:data:encoder:)`` whose place a later one took, or that could not go out at once.
+        /// while a call waited for the event to be written, or that call was cancelled. And events of
+        /// ``PusherChannel/sendLatest(_:data:encoder:)`` whose place a later one took, or that could not go out at
+        /// once.
         public var dropped = 0
         /// Events that were not taken, each with an error that says why.
         public var refused = 0

@@ -3,8 +3,8 @@ import PusherProtocol
 
 /// Events of encrypted channels (protocol clause 10).
 extension ClientStateMachine {
-    /// Has the channel's machine do something, and does what it says.
-    mutating func decrypt(
+    /// Changes the channel's decryption machine, and carries out its steps.
+    mutating func updateDecryption(
         _ name: String,
         now: Instant,
         into effects: inout [Effect],
@@ -35,7 +35,7 @@ extension ClientStateMachine {
                 let authorization = beginAuthorization(
                     of: .channel(name),
                     socketID: socketID,
-                    maximumTries: CoreConfiguration.keyRefreshTries,
+                    maximumTries: DecryptionStateMachine.triesPerRefresh,
                     now: now,
                     into: &effects
                 )
@@ -56,18 +56,18 @@ extension ClientStateMachine {
         case .success(let authorization):
             let secret = authorization.sharedSecret
             if let key = secret.flatMap(SecretKey.init(base64:)) {
-                return decrypt(name, now: now, into: &effects) { $0.received(key, now: now) }
+                return updateDecryption(name, now: now, into: &effects) { $0.received(key, now: now) }
             }
             failure = .invalidAuthorization(name, secret == nil ? .noSharedSecret : .malformedSharedSecret)
         case .failure(let error):
             failure = SubscriptionError(error, channelName: name)
         }
-        decrypt(name, now: now, into: &effects) { $0.refreshFailed(failure, now: now) }
+        updateDecryption(name, now: now, into: &effects) { $0.refreshFailed(failure, now: now) }
     }
 }
 
 extension SubscriptionStateMachine {
-    /// Where it stands, for what it holds may be much; nil if the channel is not encrypted.
+    /// Changes the decryption machine in place. Returns `nil` if the channel is not encrypted.
     fileprivate mutating func changeDecryption<Result>(
         _ change: (inout DecryptionStateMachine) -> Result
     ) -> Result? {

@@ -66,9 +66,4 @@ extension ClientStateMachine {
         }
         return (name, subscription.id, member)
     }
-
-    mutating func reportMalformed(_ error: PusherClientError, into effects: inout [Effect]) {
-        statistics.messages.malformed += 1
-        effects.append(.report(error))
-    }
 }

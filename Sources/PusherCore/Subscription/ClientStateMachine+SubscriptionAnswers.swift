@@ -8,15 +8,15 @@ extension ClientStateMachine {
         guard !name.utf8.starts(with: ChannelName.serverToUserPrefix.utf8) else {
             return ownChannelSucceeded(name, into: &effects)
         }
-        if !subscriptionSucceeded(name, envelope, now: now, into: &effects) {
-            // It timed out before the server answered.
+        if !confirmSubscription(name, envelope, now: now, into: &effects) {
+            // The app unsubscribed before the server answered.
             subscriptions[name] = nil
             send(.unsubscribe(channel: name), into: &effects)
         }
     }
 
-    /// False if nobody wants the channel.
-    mutating func subscriptionSucceeded(
+    /// Returns `false` if the app does not want the channel.
+    mutating func confirmSubscription(
         _ name: String,
         _ envelope: Envelope,
         now: Instant,
@@ -28,7 +28,7 @@ extension ClientStateMachine {
                 replaceMembers(of: name, envelope, isNews: false, into: &effects)
             } else {
                 countIgnored()
-                endForgotten(subscription, into: &effects)
+                unsubscribeUnknown(subscription, into: &effects)
             }
             return true
         }
@@ -45,14 +45,14 @@ extension ClientStateMachine {
         if subscription.roster != nil { replaceMembers(of: name, envelope, isNews: true, into: &effects) }
         effects.append(.subscribed(subscription.id, event, away: confirmation.away))
         for waiter in waiters { effects.append(.resume(waiter, .done)) }
-        decrypt(name, now: now, into: &effects) { $0.subscribed(now: now) }
+        updateDecryption(name, now: now, into: &effects) { $0.subscribed(now: now) }
         if clientEvents.channelSubscribed(subscription.id) { sendClientEvents(now: now, into: &effects) }
         return true
     }
 
-    /// The server has a subscription that the client has given up, and that an error was taken to have refused. Some
-    /// servers do not answer who asks for what they have: it is ended, so that the next one is answered.
-    private func endForgotten(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
+    /// The server has a subscription that the client does not know of: an error was taken for its refusal. Some servers
+    /// do not answer a request for a channel that they have, so the client unsubscribes first.
+    private func unsubscribeUnknown(_ subscription: SubscriptionStateMachine, into effects: inout [Effect]) {
         switch subscription.phase {
         case .subscribing, .unsubscribing, .subscribed, .invalid: break
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed:
@@ -74,6 +74,14 @@ extension ClientStateMachine {
             return
         }
         failSubscription(name, error, now: now, into: &effects)
+    }
+
+    /// The server has answered a request. Errors that it did not explain may be another one's now.
+    mutating func answered(_ request: UnansweredRequests.Request, now: Instant, into effects: inout [Effect]) {
+        guard let faults = session?.requests.answered(request) else { return }
+        if case .channel(let name) = request, signIn.ownChannels[name] == nil { pace.answered(now: now) }
+        failRequests(faults, now: now, into: &effects)
+        sendQueuedSubscriptions(now: now, into: &effects)
     }
 
     mutating func failSubscription(
@@ -104,7 +112,7 @@ extension ClientStateMachine {
         let waiters = subscription.waiters
         subscription.waiters = []
         subscriptions[name] = subscription
-        if !keepsKey { decrypt(name, now: now, into: &effects) { $0.subscriptionFailed(error) } }
+        if !keepsKey { updateDecryption(name, now: now, into: &effects) { $0.subscriptionFailed(error) } }
         effects.append(.subscriptionFailed(subscription.id, error, Self.failureEvent(error)))
         for waiter in waiters { effects.append(.resume(waiter, .subscriptionFailed(error))) }
     }

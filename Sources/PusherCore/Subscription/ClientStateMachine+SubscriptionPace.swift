@@ -2,40 +2,6 @@ import PusherProtocol
 
 /// The server's limit on the number of messages, if that includes subscriptions (Reverb).
 extension ClientStateMachine {
-    /// The server takes no more messages now. It does not say which one it has dropped: each subscription that is not
-    /// answered may be among them.
-    mutating func rateExceeded(_ message: ServerErrorMessage, now: Instant, into effects: inout [Effect]) {
-        _ = session?.requests.received(message, canRefuse: false, now: now)
-        let isClientEvent = clientEvents.takeRejection(now: now)
-        if isClientEvent {
-            clientEventRejected(message, named: nil, into: &effects)
-            // On most servers only client events have a limit, and the subscriptions are healthy.
-            if !pace.hasLimit { return }
-        }
-        if !isClientEvent, pingRejected(now: now), subscriptions.pendingCount == 0 { return }
-        guard let lastNumber = session?.requests.lastUnanswered else {
-            if isClientEvent { return }
-            guard clientEvents.hasRecent(now: now) else { return effects.append(.report(message.clientError())) }
-            return clientEventRejected(message, named: nil, into: &effects)
-        }
-        // A burst of subscriptions brings one for each.
-        let isNews = pace.exceeded(message, lastNumber: lastNumber, now: now)
-        if isNews, !isClientEvent { effects.append(.report(message.clientError())) }
-        guard subscriptions.pendingCount > 0 else { return }
-        // A timer that runs is for the next window, which may be a minute away.
-        if isNews { timers.cancel(.subscriptionPace, into: &effects) }
-        setPaceTimer(now: now, into: &effects)
-    }
-
-    /// Returns `false` if the error is not about a ping.
-    private mutating func pingRejected(now: Instant) -> Bool {
-        guard let activityTimeout = session?.activityTimeout, session?.silence.ponged() == true else { return false }
-        keepAlive.pingRejected(activityTimeout: activityTimeout)
-        pingCameThrough()
-        _ = session?.pingStopwatch.answered(now: now)
-        return true
-    }
-
     /// Subscriptions are overdue. If an error about the limit came meanwhile, and was taken for that of a client event, the
     /// server has dropped them: it does not drop them again without an error that counts.
     mutating func repeatOverdueSubscriptions(now: Instant, into effects: inout [Effect]) {
@@ -47,10 +13,10 @@ extension ClientStateMachine {
         goOnSubscribing(now: now, into: &effects)
     }
 
-    func hasRoom(now: Instant) -> Bool { subscriptions.queuedCount == 0 && room(now: now) > 0 }
+    func maySend(now: Instant) -> Bool { subscriptions.queuedCount == 0 && allowance(now: now) > 0 }
 
-    private func room(now: Instant) -> Int {
-        pace.room(now: now, isAnswered: subscriptions.pendingCount == 0)
+    private func allowance(now: Instant) -> Int {
+        pace.allowance(now: now, isAnswered: subscriptions.pendingCount == 0)
     }
 
     /// The errors about the limit have come to their end, or more may be sent.
@@ -86,9 +52,9 @@ extension ClientStateMachine {
 
     mutating func sendQueuedSubscriptions(now: Instant, into effects: inout [Effect]) {
         guard subscriptions.queuedCount > 0 else { return }
-        let room = room(now: now)
-        guard room > 0 else { return }
-        for name in subscriptions.queuedNames.prefix(room) {
+        let allowance = allowance(now: now)
+        guard allowance > 0 else { return }
+        for name in subscriptions.queuedNames.prefix(allowance) {
             guard case .queued(let request) = subscriptions[name]?.phase else { continue }
             sendAtOnce(name, request, now: now, into: &effects)
         }

@@ -10,7 +10,7 @@ extension ClientStateMachine {
         /// False if the app has this channel already.
         package var isNew: Bool
         /// Why the channel can never be subscribed; `nil` if it can.
-        package var refusal: SubscriptionError?
+        package var error: SubscriptionError?
     }
 
     /// - Parameter isLease: Whether the channel is wanted until ``endLease(of:_:now:into:)`` only.
@@ -22,7 +22,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) -> SubscribeResult {
         let result = subscribe(name, auth: auth, now: now, into: &effects)
-        subscriptions.update(name) { if isLease { $0.leaseCount += 1 } else { $0.isHeld = true } }
+        subscriptions.update(name) { if isLease { $0.leaseCount += 1 } else { $0.isWantedWithoutLease = true } }
         return result
     }
 
@@ -36,7 +36,7 @@ extension ClientStateMachine {
         // Channels that wait for the server to confirm an unsubscribe do not count toward the limit.
         guard subscriptions[name]?.isWanted == true || subscriptions.wantedCount < configuration.channels else {
             let error = SubscriptionError.tooManyChannels(name, count: subscriptions.wantedCount)
-            return SubscribeResult(id: refuseChannel(error, into: &effects), isNew: true, refusal: error)
+            return SubscribeResult(id: makeFailedChannel(error, into: &effects), isNew: true, error: error)
         }
         if var subscription = subscriptions[name] {
             let isNew = !subscription.isWanted
@@ -79,15 +79,15 @@ extension ClientStateMachine {
         }
     }
 
-    /// Makes the id of a channel whose subscription was rejected before it started.
-    package mutating func refuseChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
+    /// Makes the id of a channel that cannot be subscribed, and reports why.
+    package mutating func makeFailedChannel(_ error: SubscriptionError, into effects: inout [Effect]) -> ChannelID {
         let id = makeChannel()
         statistics.subscriptions.failed += 1
         effects.append(.subscriptionFailed(id, error, Self.failureEvent(error)))
         return id
     }
 
-    /// A channel object that no subscription will ever have.
+    /// Makes the id of a channel that is never subscribed.
     package mutating func makeChannel() -> ChannelID { ChannelID(rawValue: nextSerial()) }
 
     /// Sets an authorization that the app made. It is for the connection that stands, or stood last; before the first
@@ -107,26 +107,26 @@ extension ClientStateMachine {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         let leaseCount = max(subscription.leaseCount - 1, 0)
         subscriptions.update(name) { $0.leaseCount = leaseCount }
-        if leaseCount == 0, !subscription.isHeld { unsubscribe(name, now: now, into: &effects) }
+        if leaseCount == 0, !subscription.isWantedWithoutLease { unsubscribe(name, now: now, into: &effects) }
     }
 
     package mutating func unsubscribe(_ name: String, now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
-        endSubscription(to: name, now: now, into: &effects)
+        leave(name, now: now, into: &effects)
     }
 
-    private mutating func endSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
+    private mutating func leave(_ name: String, now: Instant, into effects: inout [Effect]) {
         guard var subscription = subscriptions[name], subscription.isWanted else { return }
         failWaiters(of: name, .subscriptionFailed(.unsubscribed(name, meanwhile: true)), into: &effects)
         dropClientEvents(of: subscription.id, into: &effects)
         effects.append(.retired(subscription.id))
         cancelAuthorizations(subscription.authorizations, now: now, into: &effects)
-        dropHeld(subscription.decryption?.held.count ?? 0)
-        let farewell = subscription.unsubscribe()
+        countDroppedHeld(subscription.decryption?.held.count ?? 0)
+        let step = subscription.unsubscribe()
         subscription.waiters = []
-        subscriptions[name] = farewell == .later ? subscription : nil
-        if farewell != .later { session?.requests.abandon(.channel(name)) }
-        if farewell == .unsubscribe { send(.unsubscribe(channel: name), into: &effects) }
+        subscriptions[name] = step == .sendAfterAnswer ? subscription : nil
+        if step != .sendAfterAnswer { session?.requests.abandon(.channel(name)) }
+        if step == .send { send(.unsubscribe(channel: name), into: &effects) }
     }
 
     /// Subscribes to a channel again, unless that is under way. If there is no connection, the next one does it.
@@ -134,7 +134,7 @@ extension ClientStateMachine {
         catchUp(now: now, into: &effects)
         guard var subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         if subscription.isSubscribed {
-            endForServer(subscription, now: now, into: &effects)
+            unsubscribeAtServer(subscription, now: now, into: &effects)
             subscription.lost(now: now)
             subscriptions[name] = subscription
         }
@@ -145,16 +145,17 @@ extension ClientStateMachine {
     /// that is wanted, so the client subscribes again. It does so once on a connection, because a server may do this each time,
     /// and not if it would need an authorization of the app's own, which is used up.
     mutating func doubtSubscription(to name: String, now: Instant, into effects: inout [Effect]) {
-        guard var subscription = subscriptions[name], subscription.isSubscribed, !subscription.isAskedAnew,
+        guard var subscription = subscriptions[name], subscription.isSubscribed,
+            !subscription.hasResubscribedAfterRefusal,
             !subscription.hasUsedOwnAuthorization
         else { return }
-        endForServer(subscription, now: now, into: &effects)
+        unsubscribeAtServer(subscription, now: now, into: &effects)
         subscription.doubted(now: now)
         subscriptions[name] = subscription
         beginSubscription(to: name, now: now, into: &effects)
     }
 
-    private mutating func endForServer(
+    private mutating func unsubscribeAtServer(
         _ subscription: SubscriptionStateMachine,
         now: Instant,
         into effects: inout [Effect]
@@ -166,7 +167,7 @@ extension ClientStateMachine {
 
     package mutating func unsubscribeAll(now: Instant, into effects: inout [Effect]) {
         catchUp(now: now, into: &effects)
-        for name in subscriptions.wantedNames { endSubscription(to: name, now: now, into: &effects) }
+        for name in subscriptions.wantedNames { leave(name, now: now, into: &effects) }
     }
 
     /// The channels that the app wants, in the order of their first subscription.
@@ -206,7 +207,7 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         if subscriptions.queuedCount == 0 { pace.forgetOld(now: now) }
-        guard hasRoom(now: now) else {
+        guard maySend(now: now) else {
             subscriptions.update(name) { $0.queue(request) }
             return setPaceTimer(now: now, into: &effects)
         }

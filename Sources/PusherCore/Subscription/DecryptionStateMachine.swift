@@ -44,14 +44,16 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// requests.
     package static let maximumRefreshes = 10
     package static let refreshPeriod = Duration.seconds(60)
+    /// How many tries one refresh of the key has.
+    static let triesPerRefresh = 2
 
     package private(set) var phase = Phase.awaitingKey
     /// The key of the last authorization; nil before the first one.
     private var key: Key?
     /// Oldest first.
     package private(set) var held: [Envelope] = []
-    /// True if the key was asked for because of the first of the held events.
-    private var isFirstRetried = false
+    /// Whether the key was asked for because of the first held event.
+    private var hasRefreshedForFirst = false
     private var refreshes: [Instant] = []
 
     package init() {}
@@ -68,7 +70,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
             var count = 0
             while held.count - count > 1, held.count - count > limit || heldSize(from: count) > size { count += 1 }
             guard count > 0 else { return [] }
-            isFirstRetried = false
+            hasRefreshedForFirst = false
             defer { held.removeFirst(count) }
             return held.prefix(count).map { .fail($0, .tooManyHeld) }
         }
@@ -100,33 +102,33 @@ package struct DecryptionStateMachine: Hashable, Sendable {
     /// read with the key that is known.
     package mutating func refreshFailed(_ error: SubscriptionError, now: Instant) -> [Step] {
         var steps: [Step] = []
-        if isFirstRetried, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
-        isFirstRetried = false
+        if hasRefreshedForFirst, !held.isEmpty { steps.append(.fail(held.removeFirst(), .refreshFailed(error))) }
+        hasRefreshedForFirst = false
         return steps + readHeld(now: now)
     }
 
     /// Held events and new ones wait for the key of the next subscription.
     package mutating func awaitNextKey() { phase = .awaitingKey }
 
-    /// The channel object goes out of use: nobody waits for what is held, nor for the key that was asked for.
-    package mutating func giveUp() {
+    /// The channel object is retired: held events are dropped, and no key is awaited.
+    package mutating func retire() {
         held = []
-        isFirstRetried = false
+        hasRefreshedForFirst = false
         phase = key == nil ? .awaitingKey : .open
     }
 
-    /// The subscription was confirmed. Its key counts again, even if the subscription had timed out.
+    /// The server confirmed the subscription. If the client had taken it as failed, its key is used again.
     package mutating func subscribed(now: Instant) -> [Step] {
         guard phase == .awaitingKey, key != nil else { return [] }
         // No key has come since it was asked for, if it was.
-        isFirstRetried = false
+        hasRefreshedForFirst = false
         return readHeld(now: now)
     }
 
     /// No key will come.
     package mutating func subscriptionFailed(_ error: SubscriptionError) -> [Step] {
         phase = .awaitingKey
-        isFirstRetried = false
+        hasRefreshedForFirst = false
         defer { held = [] }
         return held.map { .fail($0, .noKey(error)) }
     }
@@ -137,8 +139,8 @@ package struct DecryptionStateMachine: Hashable, Sendable {
         phase = .open
         let events = held
         held = []
-        var isRetried = isFirstRetried
-        isFirstRetried = false
+        var isRetried = hasRefreshedForFirst
+        hasRefreshedForFirst = false
         var steps: [Step] = []
         for (index, event) in events.enumerated() {
             if !read(event, isRetried: isRetried, now: now, into: &steps) {
@@ -183,7 +185,7 @@ package struct DecryptionStateMachine: Hashable, Sendable {
                 }
                 refreshes.append(now)
                 held.append(envelope)
-                isFirstRetried = true
+                hasRefreshedForFirst = true
                 steps.append(.refreshKey)
                 return false
             }

@@ -90,9 +90,9 @@ package struct PresenceRoster: Hashable, Sendable {
 
     /// The members that fit into the list, in order. The own member takes precedence over all others.
     package func fitting(_ members: [PresenceMember], _ limit: Limit) -> [PresenceMember] {
-        var room = limit
-        if let own = members.first(where: { $0.id == myID }) { _ = room.take(own) }
-        return members.filter { $0.id == myID || room.take($0) }
+        var rest = limit
+        if let own = members.first(where: { $0.id == myID }) { _ = rest.take(own) }
+        return members.filter { $0.id == myID || rest.take($0) }
     }
 
     /// A subscription has succeeded. What has changed since the last one; nothing if it is the first.

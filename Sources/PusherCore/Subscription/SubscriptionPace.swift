@@ -25,8 +25,8 @@ struct SubscriptionPace: Hashable, Sendable {
         var message: ServerErrorMessage
     }
 
-    /// The time from the last subscription that the server took to the next window. The next one each time that a window
-    /// brings nothing; the last is longer than Reverb's default of a minute.
+    /// The waits between the last accepted subscription and the next window. Each window without an accepted one moves
+    /// to the next wait. The last is longer than Reverb's default window of a minute.
     private static let waits: [Duration] = [1, 3, 7, 15, 31, 61, 91].map { .seconds($0) }
     /// After this time without a further error the server has dealt with all that it was sent before.
     private static let quiet = Duration.seconds(1)
@@ -61,7 +61,7 @@ struct SubscriptionPace: Hashable, Sendable {
     /// How many subscriptions may be sent now.
     ///
     /// - Parameter isAnswered: Whether the server has answered all that it was sent.
-    func room(now: Instant, isAnswered: Bool) -> Int {
+    func allowance(now: Instant, isAnswered: Bool) -> Int {
         guard hit == nil else { return 0 }
         guard let quota else { return .max }
         let limit = isProbing ? 1 : quota

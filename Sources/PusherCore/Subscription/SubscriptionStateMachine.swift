@@ -14,8 +14,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         case queued(Request)
         /// The subscription was sent, and not answered yet.
         case subscribing(deadline: Instant, Request)
-        /// The app has unsubscribed before the answer. The end is sent after it: real servers refuse to end a subscription
-        /// that is still in progress.
+        /// The app unsubscribed before the answer. The message goes out after it, because servers refuse it earlier.
         case unsubscribing(deadline: Instant, Request)
         case subscribed
         /// Refused, or not answered in time. Tried again on the next connection, or when the app asks.
@@ -51,8 +50,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package private(set) var id: ChannelID
     package internal(set) var phase: Phase
     private var earlierRequest: EarlierRequest?
-    /// True if the app subscribed without saying for how long.
-    package var isHeld = false
+    /// Whether the app subscribed without a lease.
+    package var isWantedWithoutLease = false
     /// The parts of the app that use the channel for as long as their scope lasts.
     package var leaseCount = 0
     package var subscriptionCount: Int?
@@ -65,7 +64,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// `nil` if the channel is not encrypted.
     package var decryption: DecryptionStateMachine?
     /// Whether the server refused what it had confirmed on this connection, and the client subscribed again.
-    private(set) var isAskedAnew = false
+    private(set) var hasResubscribedAfterRefusal = false
     /// When the subscription was lost; nil if there was none.
     private var lostAt: Instant?
     package var waiters: [WaiterID] = []
@@ -150,7 +149,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package mutating func reinstate(as id: ChannelID) {
         self.id = id
         if case .unsubscribing(let deadline, let request) = phase { phase = .subscribing(deadline: deadline, request) }
-        isHeld = false
+        isWantedWithoutLease = false
         leaseCount = 0
         subscriptionCount = nil
         lostAt = nil
@@ -162,25 +161,25 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
         }
     }
 
-    /// The message that an unsubscription needs.
-    package enum Farewell: Hashable, Sendable {
-        case nothing
-        case unsubscribe
+    /// What becomes of the message that unsubscribes.
+    package enum UnsubscribeStep: Hashable, Sendable {
+        case forget
+        case send
         /// No message until the server has answered.
-        case later
+        case sendAfterAnswer
     }
 
     /// The app unsubscribes.
-    package mutating func unsubscribe() -> Farewell {
+    package mutating func unsubscribe() -> UnsubscribeStep {
         switch phase {
         case .idle, .authorizing, .awaitingSignIn, .queued, .failed, .invalid:
-            return earlierRequest == .unanswered ? .unsubscribe : .nothing
+            return earlierRequest == .unanswered ? .send : .forget
         case .subscribed:
-            return .unsubscribe
+            return .send
         case .subscribing(let deadline, let request), .unsubscribing(let deadline, let request):
             phase = .unsubscribing(deadline: deadline, request)
-            decryption?.giveUp()
-            return .later
+            decryption?.retire()
+            return .sendAfterAnswer
         }
     }
 
@@ -233,7 +232,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// The client subscribes again, because the server refused what it had confirmed.
     mutating func doubted(now: Instant) {
         lost(now: now)
-        isAskedAnew = true
+        hasResubscribedAfterRefusal = true
     }
 
     /// The subscription is lost with the connection, or the client is about to subscribe again.
@@ -248,7 +247,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
             break
         }
         earlierRequest = nil
-        isAskedAnew = false
+        hasResubscribedAfterRefusal = false
         roster?.connectionLost()
         decryption?.awaitNextKey()
     }

@@ -48,7 +48,7 @@ package struct SubscriptionTable: Hashable, Sendable {
         }
     }
 
-    /// Changes the channel where it stands; nil if there is none. A list of thousands of members is not copied.
+    /// Changes the channel in place. Returns `nil` if there is none. A list of thousands of members is not copied.
     package mutating func update<Result>(
         _ name: String,
         _ change: (inout SubscriptionStateMachine) -> Result

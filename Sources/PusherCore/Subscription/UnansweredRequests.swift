@@ -19,9 +19,9 @@ struct UnansweredRequests: Hashable, Sendable {
 
     struct Sent: Hashable, Sendable {
         var number: UInt64
-        /// From then on no answer is expected; `nil` until its sender has waited in vain. Only a timer tells that: if the
-        /// computer was suspended, an answer may have come meanwhile.
-        var end: Instant?
+        /// After this time no answer is expected. `nil` until the sender's timer has fired: if the computer was
+        /// suspended, an answer may have come meanwhile.
+        var expiry: Instant?
     }
 
     struct UnnamedError: Hashable, Sendable {
@@ -37,8 +37,8 @@ struct UnansweredRequests: Hashable, Sendable {
     private static let errorLimit = 1_000
 
     private(set) var sent: [Request: Sent] = [:]
-    /// No request has an earlier end.
-    private var firstEnd: Instant?
+    /// No request has an earlier expiry.
+    private var firstExpiry: Instant?
     /// Oldest first.
     private var errors: [UnnamedError] = []
     private(set) var lastError: UnnamedError?
@@ -57,10 +57,10 @@ struct UnansweredRequests: Hashable, Sendable {
 
     /// The sender waits no longer. The answer may come as late again.
     mutating func timedOut(_ request: Request, timeout: Duration, now: Instant) {
-        guard sent[request] != nil, sent[request]?.end == nil else { return }
-        let end = now + timeout
-        sent[request]?.end = end
-        firstEnd = min(firstEnd ?? end, end)
+        guard sent[request] != nil, sent[request]?.expiry == nil else { return }
+        let expiry = now + timeout
+        sent[request]?.expiry = expiry
+        firstExpiry = min(firstExpiry ?? expiry, expiry)
     }
 
     /// Nobody wants the answer any more, nor asks whose an answer is.
@@ -85,12 +85,12 @@ struct UnansweredRequests: Hashable, Sendable {
 
     /// An error that names nothing. What follows at once.
     ///
-    /// - Parameter canRefuse: Whether it can be about one of the requests, and about nothing else.
-    mutating func received(_ message: ServerErrorMessage, canRefuse: Bool, now: Instant) -> [Fault] {
+    /// - Parameter isRefusal: Whether it can be about one of the requests, and about nothing else.
+    mutating func received(_ message: ServerErrorMessage, isRefusal: Bool, now: Instant) -> [Fault] {
         removeOverdue(now: now)
         let error = UnnamedError(time: now, lastNumber: lastNumber, suspectCount: sent.count, message: message)
         lastError = error
-        guard canRefuse, !sent.isEmpty, errors.count < Self.errorLimit else { return [] }
+        guard isRefusal, !sent.isEmpty, errors.count < Self.errorLimit else { return [] }
         errors.append(error)
         return takeFaults()
     }
@@ -102,15 +102,16 @@ struct UnansweredRequests: Hashable, Sendable {
     }
 
     private mutating func removeOverdue(now: Instant) {
-        guard let firstEnd, firstEnd <= now else { return }
-        let overdue = sent.filter { $0.value.end.map { $0 <= now } ?? false }
+        guard let firstExpiry, firstExpiry <= now else { return }
+        let overdue = sent.filter { $0.value.expiry.map { $0 <= now } ?? false }
         for request in overdue.keys { sent[request] = nil }
         // An error that may have been about one of them says nothing of the others.
         if let first = overdue.values.map(\.number).min() { errors.removeAll { $0.lastNumber >= first } }
-        self.firstEnd = sent.values.compactMap(\.end).min()
+        self.firstExpiry = sent.values.compactMap(\.expiry).min()
     }
 
     private mutating func takeFaults() -> [Fault] {
+        // Each 4009 is about one subscription, so as many requests may be at fault.
         var certainCount = 0
         let isSettled = errors.map { error in
             if error.message.isUnauthorized { certainCount += 1 }

@@ -226,11 +226,11 @@ struct DecryptionMachineTests {
     func givenUp() throws {
         var reader = try Reader()
         _ = try reader.received("1", .second)
-        reader.machine.giveUp()
+        reader.machine.retire()
         #expect(reader.machine.held.isEmpty)
         #expect(try reader.received("2", .first) == ["2 x"])
         var keyless = try Reader(nil)
-        keyless.machine.giveUp()
+        keyless.machine.retire()
         #expect(keyless.machine.phase == .awaitingKey)
     }
 }

@@ -41,7 +41,7 @@ struct PusherSwiftBindingTests {
         pusher.bind(eventCallback: call("third"))
         pusher.unbindAll()
         #expect(await calls(for: "created") == [])
-        #expect(pusher.engine.everyEvent.isEmpty)
+        #expect(pusher.engine.clientListeners.isEmpty)
     }
 
     @Test("what is bound to a channel's event is called, until it is unbound by its id")

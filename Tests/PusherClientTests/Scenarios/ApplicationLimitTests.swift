@@ -106,9 +106,9 @@ struct ApplicationLimitTests {
         func call() async {
             let event = PusherEvent(eventName: "e")
             switch target {
-            case .client: pusher.engine.deliverAgain(event, to: pusher.engine.everyEvent)
+            case .client: pusher.engine.deliverAgain(event, to: pusher.engine.clientListeners)
             case .channel: pusher.engine.deliverAgain(event, to: channel.listeners)
-            case .user: pusher.engine.deliverAgain(event, to: pusher.engine.userEvents)
+            case .user: pusher.engine.deliverAgain(event, to: pusher.engine.userListeners)
             case .watchlist:
                 let engine = pusher.engine
                 engine.eventLoop.execute { engine.watchlistChanged(WatchlistEvent(name: "e", userIds: [])) }

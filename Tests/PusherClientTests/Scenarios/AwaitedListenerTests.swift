@@ -62,7 +62,7 @@ struct AwaitedListenerTests {
         let events = channel.events
         try await publish(1...20, bytes: 2_000)
         #expect(try await isPaused(pusher))
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         await world.run()
         #expect(events.droppedCount == 16)
         #expect(pusher.statistics.events.delivered == 20)
@@ -73,7 +73,7 @@ struct AwaitedListenerTests {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(listenerBufferSize: 100)))
         let events = channel.events
         try await publish(1...3, bytes: 2_000)
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         var iterator = events.makeAsyncIterator()
         #expect(await iterator.next()?.data?.hasPrefix("3 ") == true)
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 2])
@@ -187,7 +187,7 @@ struct AwaitedListenerTests {
         let received = Log<Int>()
         channel.bind { received.append($0.data?.utf8.count ?? 0) }
         try await publish(1...99, bytes: 70_000)
-        for _ in 1...3 { await world.advance(by: ClientEngine.moment) }
+        for _ in 1...3 { await world.advance(by: ClientEngine.stallTime) }
         // Nothing happens after it: what is dropped for it is counted at once.
         try await publish(100...100, bytes: 70_000)
         #expect(received.count == 100)
@@ -258,7 +258,7 @@ struct AwaitedListenerTests {
             await world.advance(by: .milliseconds(10))
             await world.runUntil { channel.subscribed }
         }
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         #expect(pusher.statistics.connections.established == 21)
         #expect(unread.droppedCount >= 170)
     }

@@ -119,7 +119,7 @@ struct BackPressureTests {
         }
         let sequence = makeUnread(source, pusher, channels)
         let count = try await cause(source, channels, round: 1)
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         #expect(sequence.droppedCount() == count - 3)
         // Once for all of them.
         #expect(delegate.errors.elements.count { $0.clientError.code == .eventsDropped } == 1)
@@ -127,7 +127,7 @@ struct BackPressureTests {
         for _ in 1...3 { #expect(await sequence.take()) }
         // Read to its end, it begins anew.
         _ = try await cause(source, channels, round: 2)
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         #expect(delegate.errors.elements.count { $0.clientError.code == .eventsDropped } == 2)
         #expect(sequence.droppedCount() > count - 3)
         #expect(pusher.statistics.events.dropped[.sequenceOverflow] == sequence.droppedCount())
@@ -183,7 +183,7 @@ struct BackPressureTests {
             try world.server.publish(event: "e", data: "\(number)", to: "orders")
             await world.run()
             // The client waits for the handler once.
-            if number == 11 { await world.advance(by: ClientEngine.moment) }
+            if number == 11 { await world.advance(by: ClientEngine.stallTime) }
             #expect(await events.next()?.data == "\(number)")
         }
         let answers = world.server.receivedMessages().dropFirst(before)

@@ -102,7 +102,7 @@ struct CallbackQueueTests {
         await world.run()
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
         // The queue does not move, so events go.
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         queue.resume()
         queue.sync {}
         await world.run()
@@ -162,7 +162,7 @@ struct CallbackQueueTests {
         await world.advance(by: .seconds(1))
         for number in 0..<100 { try world.server.publish(event: "e", data: "\(number)", to: "orders") }
         // The client waits for the queue, but not for long.
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
         world.server.sendPing()
         await world.advance(by: .seconds(31))
@@ -272,7 +272,7 @@ struct SequenceTests {
         var iterator = events.makeAsyncIterator()
         for spell in 1...2 {
             for number in 0..<10 { world.server.sendEvent("e", data: "\(number)") }
-            await world.advance(by: ClientEngine.moment)
+            await world.advance(by: ClientEngine.stallTime)
             #expect(events.droppedCount == spell * 7)
             for number in 7..<10 { #expect(await iterator.next()?.data == "\(number)") }
             #expect(await errors.next()?.code == .eventsDropped)
@@ -292,7 +292,7 @@ struct SequenceTests {
     @Test("a sequence that is dropped is forgotten, also in the middle of an iteration")
     func dropped() async throws {
         let pusher = try await world.makeConnectedClient()
-        let registry = pusher.engine.everyEvent
+        let registry = pusher.engine.clientListeners
         var events: EventSequence<PusherEvent>? = pusher.events
         #expect(!registry.isEmpty)
         world.server.sendEvent("e")

@@ -221,7 +221,7 @@ struct ReleaseTests {
         keep(channel.resubscriptions)
         keep(presence.memberships)
         keep(pusher.user.watchlist.events)
-        let registries = [pusher.engine.everyEvent, pusher.engine.userEvents, channel.listeners]
+        let registries = [pusher.engine.clientListeners, pusher.engine.userListeners, channel.listeners]
         #expect(registries.allSatisfy { !$0.isEmpty })
         #expect(buffers.allSatisfy { $0.object != nil })
         // One whose reader is cancelled is as one that is dropped.

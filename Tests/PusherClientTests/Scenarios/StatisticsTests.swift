@@ -129,7 +129,7 @@ struct StatisticsTests {
         let (named, all) = (orders.events(named: "e"), pusher.events)
         for _ in 1...25 { world.server.sendEvent("e", channel: "orders") }
         world.server.sendEvent("other", channel: "orders")
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         #expect(named.droppedCount == 15 && all.droppedCount == 16)
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 31])
     }
@@ -146,7 +146,7 @@ struct StatisticsTests {
         queue.suspend()
         orders.bind(eventName: "e") { _ in received.append(()) }
         for _ in 1...25 { world.server.sendEvent("e", channel: "orders") }
-        await world.advance(by: ClientEngine.moment)
+        await world.advance(by: ClientEngine.stallTime)
         #expect(pusher.statistics.events.dropped == [.callbackOverflow: 15])
         queue.resume()
         await world.runUntil { received.count == 10 }

@@ -23,7 +23,7 @@ enum BuiltRequest {
             guard let built else { throw .cancelled(subject) }
             let httpRequest = try built.get()
             let response = try await context.response(to: httpRequest, for: subject)
-            let answer = EndpointAnswer(response: response, url: httpRequest.url, isAskedAnew: true)
+            let answer = EndpointAnswer(response: response, url: httpRequest.url, canAskOnceMore: true)
             return .success(try answer.authorization(of: subject))
         } catch {
             return .failure(error)

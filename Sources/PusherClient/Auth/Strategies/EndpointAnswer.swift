@@ -10,13 +10,13 @@ package struct EndpointAnswer {
 
     let response: HTTPResponse
     let url: String
-    /// Whether another request could carry something else, for example a fresh token.
-    let isAskedAnew: Bool
+    /// Whether another request may differ, for example by a fresh token.
+    let canAskOnceMore: Bool
 
-    package init(response: HTTPResponse, url: String, isAskedAnew: Bool) {
+    package init(response: HTTPResponse, url: String, canAskOnceMore: Bool) {
         self.response = response
         self.url = url
-        self.isAskedAnew = isAskedAnew
+        self.canAskOnceMore = canAskOnceMore
     }
 
     /// The server that answered.

@@ -49,7 +49,7 @@ struct EndpointAuthorizer: BuiltInAuthorizer {
         return EndpointAnswer(
             response: try await context.response(to: httpRequest, for: subject),
             url: endpoint.url,
-            isAskedAnew: endpoint.headersProvider != nil || endpoint.parametersProvider != nil
+            canAskOnceMore: endpoint.headersProvider != nil || endpoint.parametersProvider != nil
         )
     }
 

@@ -29,7 +29,7 @@ enum AuthorizationTarget {
             body: reader.remaining().padded.replacing("{secret}".utf8, with: mark.utf8),
             isCut: kind & 0x40 != 0
         )
-        let answer = EndpointAnswer(response: response, url: url, isAskedAnew: kind & 0x20 != 0)
+        let answer = EndpointAnswer(response: response, url: url, canAskOnceMore: kind & 0x20 != 0)
         switch kind % 4 {
         case 0: check(Result { try answer.authorization(of: .user) }, of: response, isUser: true)
         case 1: check(Result { try answer.authorization(of: .channel("private-a")) }, of: response)

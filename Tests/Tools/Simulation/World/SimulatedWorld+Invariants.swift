@@ -142,7 +142,7 @@ extension SimulatedWorld {
             "\(authorizations) authorizations have the timers \(running)"
         )
         violations.check(
-            !machine.clientEvents.isHeldByLimit || running.contains(.clientEvents),
+            !machine.clientEvents.isLimited || running.contains(.clientEvents),
             "client events wait for the limit without a timer"
         )
     }

@@ -1,0 +1,240 @@
+import NIOConcurrencyHelpers
+import NIOCore
+
+/// What has happened and was not taken yet, as much as the budget allows.
+final class EventBuffer<Element: Sendable>: Sendable {
+    /// What adding elements did.
+    struct Addition {
+        /// Somebody waits for an element, and the caller has to call ``EventBuffer/wake()``.
+        var mustWake = false
+        /// The client has to wait for the consumer from now on.
+        var mustAwait = false
+        /// What the buffer has left.
+        var space = BufferLevel.Space()
+        var drop = Drop()
+    }
+
+    private struct State {
+        var elements = CircularBuffer<Element>(initialCapacity: 1)
+        var spent = Spent<Element>()
+        var level: BufferLevel
+        var waiting: [(id: UInt64, continuation: CheckedContinuation<Element?, Never>)] = []
+        var serial: UInt64 = 0
+        /// How many elements were taken.
+        var takenCount = 0
+        var droppedCount = 0
+        var isDropping = false
+        var isFinished = false
+        /// Whether a call waits, and somebody is going to call ``EventBuffer/wake()``.
+        var isToBeWoken = false
+
+        /// Takes out the elements that have to go.
+        mutating func drop(_ size: (Element) -> Int) -> (elements: [Element], drop: Drop) {
+            var dropped: [Element] = []
+            while level.mustDrop, let oldest = elements.popFirst() {
+                level.drop(size(oldest))
+                dropped.append(oldest)
+            }
+            guard !dropped.isEmpty else { return ([], Drop()) }
+            defer { isDropping = true }
+            droppedCount += dropped.count
+            return (dropped, Drop(count: dropped.count, began: isDropping ? 0 : 1))
+        }
+    }
+
+    private let budget: BufferBudget
+    /// The event loop that elements come from, if they come in numbers.
+    private let eventLoop: (any EventLoop)?
+    /// In bytes.
+    private let size: @Sendable (Element) -> Int
+    private let state: NIOLockedValueBox<State>
+
+    /// - Parameters:
+    ///   - eventLoop: The event loop that stops reading for a consumer that is slow. If there is none, the oldest elements
+    ///     go.
+    ///   - size: What an element takes, in bytes.
+    init(
+        _ budget: BufferBudget,
+        awaitedBy eventLoop: (any EventLoop)? = nil,
+        size: @escaping @Sendable (Element) -> Int = { _ in 256 }
+    ) {
+        self.budget = budget
+        self.eventLoop = eventLoop
+        self.size = size
+        state = NIOLockedValueBox(State(level: BufferLevel(budget, canBeAwaited: eventLoop != nil)))
+    }
+
+    deinit { _ = state.withLockedValue { $0.level.clear() } }
+
+    var droppedCount: Int { state.withLockedValue { $0.droppedCount } }
+    var isFinished: Bool { state.withLockedValue { $0.isFinished } }
+    /// How many calls of ``next()`` wait for an element.
+    var waitingCount: Int { state.withLockedValue { $0.waiting.count } }
+
+    /// Adds an element, and gives it to a call that waits for one.
+    @discardableResult
+    func add(_ element: Element) -> Drop {
+        let addition = append([element])
+        if addition.mustWake { wake() }
+        return addition.drop
+    }
+
+    /// Adds elements, in their order. If somebody waits for one, and nobody is to wake them yet, the caller has to call
+    /// ``wake()`` when it has added to all buffers: a consumer that is woken earlier would compete for the processor with
+    /// the event loop.
+    func append(_ elements: consuming [Element]) -> Addition {
+        // Moved out one by one. With copies, both threads would change the count of an element at the same time.
+        elements.reverse()
+        let (addition, dropped): (Addition, [Element]) = state.withLockedValue { state in
+            guard !state.isFinished else { return (Addition(), []) }
+            var addition = Addition()
+            while let element = elements.popLast() {
+                let size = size(element)
+                state.elements.append(element)
+                addition.mustAwait = state.level.add(size)
+            }
+            if !state.waiting.isEmpty, !state.isToBeWoken {
+                state.isToBeWoken = true
+                addition.mustWake = true
+            }
+            let dropped = state.drop(size)
+            addition.drop = dropped.drop
+            addition.space = state.level.space
+            return (addition, dropped.elements)
+        }
+        // An element can own anything; it must not be released while the lock is held.
+        withExtendedLifetime(dropped) {}
+        return addition
+    }
+
+    /// Gives what was added to those who wait for it.
+    func wake() {
+        state.withLockedValue { $0.isToBeWoken = false }
+        while let (element, continuation) = takeForWaiting() { continuation.resume(returning: element) }
+    }
+
+    private func takeForWaiting() -> (Element, CheckedContinuation<Element?, Never>)? {
+        let taken = state.withLockedValue { state -> (Element, CheckedContinuation<Element?, Never>, Bool)? in
+            guard !state.waiting.isEmpty, let (element, hasCaughtUp) = takeFirst(&state) else { return nil }
+            return (element, state.waiting.removeFirst().continuation, hasCaughtUp)
+        }
+        guard let (element, continuation, hasCaughtUp) = taken else { return nil }
+        if hasCaughtUp { budget.total.tellCaughtUp() }
+        return (element, continuation)
+    }
+
+    private func takeFirst(_ state: inout State) -> (Element, hasCaughtUp: Bool)? {
+        guard let element = state.elements.popFirst() else { return nil }
+        if state.elements.isEmpty { state.isDropping = false }
+        state.takenCount += 1
+        let size = size(element)
+        if eventLoop != nil, !state.isFinished { state.spent.add(element, size: size) }
+        return (element, state.level.take(size))
+    }
+
+    /// Takes out elements that were taken before, if there are many or no others are left.
+    private func takeSpent(_ state: inout State) -> Spent<Element>? {
+        state.spent.isFull || state.elements.isEmpty ? state.spent.take() : nil
+    }
+
+    /// No element will come any more; those that are kept can still be taken.
+    ///
+    /// - Parameter last: Elements that came before, for which there is always space.
+    func finish(after last: [Element] = []) {
+        // Released here, because the event loop may be shut down from now on.
+        let spent = state.withLockedValue { state in
+            if !state.isFinished {
+                for element in last {
+                    state.elements.append(element)
+                    _ = state.level.add(size(element))
+                }
+            }
+            state.isFinished = true
+            return state.spent.take()
+        }
+        withExtendedLifetime(spent) {}
+        wake()
+        let waiting = state.withLockedValue { state in
+            defer { state.waiting = [] }
+            return state.waiting
+        }
+        for (_, continuation) in waiting { continuation.resume(returning: nil) }
+    }
+
+    /// Nobody is left who could take an element.
+    func discard() {
+        // Released outside the lock: an element can own anything.
+        var elements = CircularBuffer<Element>(initialCapacity: 1)
+        let (wasAwaited, spent) = state.withLockedValue { state in
+            state.isFinished = true
+            swap(&elements, &state.elements)
+            return (state.level.clear(), state.spent.take())
+        }
+        withExtendedLifetime(spent) {}
+        if wasAwaited { budget.total.tellCaughtUp() }
+    }
+
+    // Called from other modules, which cannot make a copy of it for their element. Without one, the type of every
+    // buffer and option in it is looked up at run time, for each element.
+    @specialized(where Element == PusherEvent)
+    func next() async -> Element? {
+        if Task.isCancelled { return nil }
+        var spent: Spent<Element>?
+        let (taken, id) = state.withLockedValue { state in
+            state.serial += 1
+            defer { spent = takeSpent(&state) }
+            return (takeFirst(&state), state.serial)
+        }
+        if let eventLoop { spent?.release(on: eventLoop) }
+        if let (element, hasCaughtUp) = taken {
+            if hasCaughtUp { budget.total.tellCaughtUp() }
+            return element
+        }
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                let (result, hasCaughtUp): (Element??, Bool) = state.withLockedValue { state in
+                    // Looked at under the lock: a cancellation after this finds the continuation.
+                    if Task.isCancelled { return (.some(nil), false) }
+                    if let (element, hasCaughtUp) = takeFirst(&state) { return (element, hasCaughtUp) }
+                    if state.isFinished { return (.some(nil), false) }
+                    state.waiting.append((id, continuation))
+                    return (.none, false)
+                }
+                if hasCaughtUp { budget.total.tellCaughtUp() }
+                if let result { continuation.resume(returning: result) }
+            }
+        } onCancel: {
+            let continuation = state.withLockedValue { state in
+                state.waiting.firstIndex { $0.id == id }.map { state.waiting.remove(at: $0).continuation }
+            }
+            continuation?.resume(returning: nil)
+        }
+    }
+}
+
+extension EventBuffer: AwaitedListener {
+    var isAwaited: Bool { state.withLockedValue { $0.level.isAwaited } }
+
+    var progress: Int { state.withLockedValue { $0.takenCount } }
+
+    func stopWaiting(isStalled: Bool, for engine: ClientEngine) {
+        let dropped = state.withLockedValue { state in
+            state.level.stopWaiting()
+            defer { if !isStalled { state.level.reopen() } }
+            return state.drop(size)
+        }
+        engine.count(dropped.drop)
+    }
+}
+
+/// Elements that sequences have dropped.
+struct Drop {
+    var count = 0
+    /// For how many sequences it was the first since they were empty.
+    var began = 0
+
+    mutating func add(_ other: Drop) {
+        count += other.count
+        began += other.began
+    }
+}

@@ -1,0 +1,39 @@
+import PusherProtocol
+
+/// Whether the server is still there: frames, pings and pongs.
+extension ClientStateMachine {
+    /// A frame of any kind came on the connection that stands.
+    mutating func frameCame(now: Instant, into effects: inout [Effect]) {
+        guard let (action, silence) = session?.frameCame(now: now) else { return }
+        if let action { perform(action, now: now, into: &effects) }
+        if let silence { keepAlive.survived(silence) }
+    }
+
+    mutating func keepAliveTimerFired(now: Instant, into effects: inout [Effect]) {
+        guard let interval = keepAlive.interval, let lastSent = session?.silence.lastSent else { return }
+        let silence = now - lastSent
+        let isDue = silence >= interval
+        timers.set(.keepAlive, after: isDue ? interval : interval - silence, into: &effects)
+        if isDue { ping(now: now, into: &effects) }
+    }
+
+    mutating func ping(now: Instant, into effects: inout [Effect]) {
+        statistics.pings.sent += 1
+        connection.session?.pingStopwatch.sent(now: now, patience: configuration.timeouts.pong)
+        session?.silence.pinged()
+        send(.ping, into: &effects)
+    }
+
+    mutating func ponged(now: Instant) {
+        guard let (isAnswer, time) = session?.pingStopwatch.answered(now: now) else { return }
+        if session?.silence.ponged() == true { pingCameThrough() }
+        if isAnswer { statistics.pings.answered += 1 } else { countIgnored() }
+        if let time { statistics.pings.roundTrip.add(time) }
+    }
+
+    /// The server has got a ping.
+    mutating func pingCameThrough() {
+        keepAlive.pingAnswered()
+        if let silence = session?.silence.prove() { keepAlive.survived(silence) }
+    }
+}
