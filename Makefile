@@ -5,17 +5,20 @@ SWIFT ?= swift
 # Debug information takes a tenth of the time to compile: `make … FLAGS=` adds it.
 FLAGS ?= -debug-info-format none
 DOCS_DIR ?= .build/docs
-FORMATTED = Package.swift Sources Tests Tools Examples/Package.swift Examples/Sources \
+FORMATTED = Package.swift Sources Tests Tools Examples \
 	Benchmarks/Package.swift Benchmarks/Sources
 
-.PHONY: help demo demo-event-streams demo-chat test setup build lint format docs api api-check api-members test-thread-sanitizer check-memory check-decoder
+.PHONY: help demo demo-event-streams demo-chat demo-signalr demo-worker test test-examples setup build lint format docs api api-check api-members test-thread-sanitizer check-memory check-decoder
 .PHONY: test-consumer consumer-check
 .PHONY: fuzz fuzz-check simulate simulate-mutants test-mutants check-mutants soak burst test-network autobahn bench bench-check
 
 help:
 	@echo "make demo                    watch the client and the embedded server at work"
 	@echo "make demo-event-streams      follow a live feed that survives the restart of its server"
-	@echo "make demo-chat               two people chat over SignalR, and one of them loses the connection"
+	@echo "make demo-chat               two people chat, and one of them is sent away; with a name, .build/debug/terminal-chat is yours"
+	@echo "make demo-signalr            two people chat over SignalR, and one of them loses the connection"
+	@echo "make demo-worker             a worker for servers handles three orders, and stops"
+	@echo "make test-examples           run the tests of the chat"
 	@echo "make test                    run all tests"
 	@echo "make test-console            try the console of pusher serve in headless Chromium; CHROMIUM=path, SCREENSHOTS=folder"
 	@echo "make test-consumer           build a package that depends on this one, with both build systems of SwiftPM"
@@ -44,13 +47,22 @@ demo: setup
 	$(SWIFT) run $(FLAGS) pusher demo
 
 # In the tests' build folder, where most of what it needs is built already.
-demo-event-streams: setup
+demo-event-streams demo-chat demo-signalr: setup
 	$(SWIFT) build $(FLAGS) --package-path Examples $(IN_OUR_BUILD)
-	.build/debug/sse-demo
+	.build/debug/$(EXAMPLE)
 
-demo-chat: setup
-	$(SWIFT) build $(FLAGS) --package-path Examples $(IN_OUR_BUILD)
-	.build/debug/signalr-chat
+demo-event-streams: EXAMPLE = sse-demo
+demo-chat: EXAMPLE = terminal-chat
+demo-signalr: EXAMPLE = signalr-chat
+
+# The tests that an app would have.
+test-examples: setup
+	$(SWIFT) build --build-tests $(FLAGS) --package-path Examples $(IN_OUR_BUILD) $(PROGRESS)
+	$(SWIFT) test $(FLAGS) --package-path Examples $(IN_OUR_BUILD) --skip-build
+
+# It switches traits on, and so has PusherClient compiled again.
+demo-worker: setup
+	$(SWIFT) run $(FLAGS) --package-path Examples/Worker worker
 
 # A terminal shows the progress of a build in one line. A log would have a line for each file.
 PROGRESS := $(shell [ -t 2 ] || echo --quiet)

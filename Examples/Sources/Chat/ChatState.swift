@@ -1,0 +1,31 @@
+import PusherClient
+
+/// What a user interface shows of a room.
+package struct ChatState: Hashable, Sendable {
+    package struct Line: Hashable, Sendable {
+        package let sender, text: String
+
+        package init(_ sender: String, _ text: String) { (self.sender, self.text) = (sender, text) }
+    }
+
+    /// Why nothing arrives at the moment; nil while the client is connected.
+    package var banner: String? = "Not connected"
+    package var isInside = false
+    package var people: [String] = []
+    package var typing: Set<String> = []
+    package var lines: [Line] = []
+
+    package init() {}
+}
+
+extension ConnectionStatus {
+    /// Nil if there is nothing to tell.
+    var banner: String? {
+        switch self {
+        case .connected: nil
+        case .waiting: "No connection. Trying again in \(Int((remaining() ?? .zero) / .seconds(1)) + 1) s"
+        case .refused, .disconnected: "You have left the room"
+        case .initialized, .connecting, .unavailable, .disconnecting: "Connecting …"
+        }
+    }
+}
