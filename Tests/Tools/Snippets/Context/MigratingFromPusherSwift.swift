@@ -2,7 +2,8 @@ import PusherClient
 
 let pusher = Pusher(key: "app-key")
 let channel = pusher.subscribe("orders")
-let orders = channel.events(named: "created", as: Order.self)
+let orders = channel.values(named: "created", as: Order.self)
+struct Message: Codable, Sendable { var text: String }
 
 struct Backend: Sendable {
     func signature(_ socketID: String, _ channel: String) async throws -> String { "" }

@@ -6,6 +6,7 @@ let pusher = Pusher(key: "app-key")
 let channel = pusher.subscribe("private-orders")
 let chat = pusher.subscribe("private-chat")
 let room = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+let options = PusherClientOptions(cluster: "eu")
 let server = PusherTestServer()
 
 let appSecret = "secret"
