@@ -15,6 +15,7 @@ package final class ChatRoom {
     private let pusher: Pusher
     private let room: PusherPresenceChannel
     private let announcements: PusherChannel
+    private var typingEnds: [String: Task<Void, Never>] = [:]
 
     package init(_ name: String, key: String, options: PusherClientOptions) {
         pusher = Pusher(key: key, options: options)
@@ -34,6 +35,8 @@ package final class ChatRoom {
         let typing = room.events(named: "client-typing")
         let announced = announcements.values(named: "announcement", as: Message.self)
 
+        // Carried out last: after the tasks that follow have ended.
+        defer { (state.isInside, state.banner) = (false, "You have left the room") }
         async let _ = follow(statuses) { chat, status in chat.state.banner = status.banner }
         async let _ = follow(memberships) { chat, _ in chat.showPeople() }
         async let _ = follow(messages) { chat, message in
@@ -42,8 +45,8 @@ package final class ChatRoom {
         async let _ = follow(typing) { chat, event in chat.showTyping(event.userId) }
         async let _ = follow(announced) { chat, message in chat.add(message, from: "announcement") }
 
-        defer { (state.isInside, state.banner) = (false, "You have left the room") }
         try await pusher.withConnection { _ in
+            // The backend says who the user is.
             try await pusher.signedIn()
             try await room.subscribed()
             try await announcements.subscribed()
@@ -64,7 +67,7 @@ package final class ChatRoom {
     }
 
     /// Tells the others that the user is typing. Call it for each key: what the server's limit does not allow is dropped.
-    package func type() { room.sendLatest("client-typing", data: Message(text: "")) }
+    package func userIsTyping() { room.sendLatest("client-typing", data: [String: String]()) }
 
     private func follow<Elements: AsyncSequence & Sendable>(
         _ elements: Elements,
@@ -84,10 +87,12 @@ package final class ChatRoom {
     }
 
     private func showTyping(_ user: String?) {
-        guard let user, state.typing.insert(user).inserted else { return }
-        Task {
-            try? await Task.sleep(for: .seconds(3))
-            state.typing.remove(user)
+        guard let user else { return }
+        state.typing.insert(user)
+        typingEnds[user]?.cancel()
+        typingEnds[user] = Task { [weak self] in
+            guard (try? await Task.sleep(for: .seconds(3))) != nil else { return }
+            self?.state.typing.remove(user)
         }
     }
 }

@@ -24,8 +24,8 @@ extension ConnectionStatus {
         switch self {
         case .connected: nil
         case .waiting: "No connection. Trying again in \(Int((remaining() ?? .zero) / .seconds(1)) + 1) s"
-        case .refused, .disconnected: "You have left the room"
-        case .initialized, .connecting, .unavailable, .disconnecting: "Connecting …"
+        case .refused, .disconnecting, .disconnected: "You have left the room"
+        case .initialized, .connecting, .unavailable: "Connecting …"
         }
     }
 }

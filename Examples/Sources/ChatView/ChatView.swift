@@ -20,7 +20,7 @@
                 }
                 Text(model.state.typing.map { "\($0) is typing …" }.joined(separator: " ")).font(.caption)
                 TextField("Message", text: $text)
-                    .onChange(of: text) { _ in model.room.type() }
+                    .onChange(of: text) { _ in model.room.userIsTyping() }
                     .onSubmit { model.say(&text) }
                 if let error = model.error { Text(error).foregroundStyle(.red) }
             }

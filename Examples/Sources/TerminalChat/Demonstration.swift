@@ -13,7 +13,7 @@ enum Demonstration {
                 try await server.waitForSubscription(to: "private-encrypted-lobby")
             }
             try await pause()
-            await ada.room.type()
+            await ada.room.userIsTyping()
             try await pause()
             try await ada.room.say("Hello, Ben!")
             try await pause()

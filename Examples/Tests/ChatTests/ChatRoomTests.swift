@@ -13,7 +13,7 @@ struct ChatRoomTests {
             let (ada, ben) = (Person("ada", on: server), Person("ben", on: server))
             try await ada.sees { $0.people == ["ada", "ben"] && $0.isInside }
             try await ben.sees { $0.isInside }
-            ben.room.type()
+            ben.room.userIsTyping()
             try await ada.sees { $0.typing == ["ben"] }
             try await ben.room.say("Hello!")
             try await ada.sees { $0.lines == [.init("ben", "Hello!")] && $0.typing.isEmpty }

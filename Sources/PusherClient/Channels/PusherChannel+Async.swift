@@ -11,7 +11,7 @@ extension PusherChannel {
     ///
     /// - Parameter timeout: How long to wait. It ends the wait, not the subscription. Default: without end.
     /// - Returns: The channel itself.
-    /// - Throws: ``SubscriptionError`` where the time is over (``PusherClientError/Code/subscriptionTimedOut``), the name
+    /// - Throws: ``SubscriptionError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the name
     ///   cannot be subscribed, the channel cannot be authorized, the
     ///   server refuses it or does not answer in time, or the channel is unsubscribed meanwhile; ``PusherClientError``
     ///   where the connection ends for good otherwise than by ``Pusher/disconnect()``; `CancellationError` where the
@@ -22,7 +22,7 @@ extension PusherChannel {
         let limit = timeout.map { timeout in
             WaitLimit(timeout) { [engine, name] in
                 SubscriptionError(
-                    .subscriptionTimedOut,
+                    .waitTimedOut,
                     channelName: name,
                     "subscribed(timeout:) waited for \(timeout); the connection: \(engine.status)"
                 )

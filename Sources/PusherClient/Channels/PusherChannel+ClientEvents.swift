@@ -66,7 +66,8 @@ extension PusherChannel {
     /// Sends an event of which only the newest counts, for example that somebody is typing. Returns at once.
     ///
     /// If the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``) makes it wait, the next one
-    /// of that name takes its place, so that it delays other events no more than once. If the channel is not subscribed,
+    /// of that name replaces it, behind the events that the channel has waiting. So it delays other events no more than once.
+    /// If the channel is not subscribed,
     /// or the connection is lost meanwhile, it is dropped. Dropped events are counted in ``Pusher/statistics``, and not
     /// reported.
     ///

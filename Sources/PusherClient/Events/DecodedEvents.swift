@@ -14,7 +14,7 @@ public struct TypedEvent<Value> {
 extension TypedEvent: Sendable where Value: Sendable {}
 
 /// The events of one name with their data decoded. Ends as ``EventSequence`` does.
-public struct DecodedEventSequence<Value: Decodable>: AsyncSequence, Sendable {
+public struct DecodedEventSequence<Value: Decodable>: AsyncSequence {
     /// The sequence does not throw: what cannot be decoded is reported and left out.
     public typealias Failure = Never
 
@@ -54,7 +54,7 @@ public struct DecodedEventSequence<Value: Decodable>: AsyncSequence, Sendable {
 }
 
 /// The decoded data of the events of one name. Ends as ``EventSequence`` does.
-public struct DecodedValueSequence<Value: Decodable>: AsyncSequence, Sendable {
+public struct DecodedValueSequence<Value: Decodable>: AsyncSequence {
     /// The sequence does not throw: what cannot be decoded is reported and left out.
     public typealias Failure = Never
 
@@ -79,6 +79,12 @@ public struct DecodedValueSequence<Value: Decodable>: AsyncSequence, Sendable {
         }
     }
 }
+
+/// Not if the type's conformance to `Decodable` may belong to an actor, because another actor could iterate the sequence.
+extension DecodedEventSequence: Sendable where Value: SendableMetatype {}
+
+/// Not if the type's conformance to `Decodable` may belong to an actor, because another actor could iterate the sequence.
+extension DecodedValueSequence: Sendable where Value: SendableMetatype {}
 
 extension ClientEngine {
     /// The event's data; nil, having reported it, where it cannot be decoded.

@@ -15,12 +15,13 @@ extension Pusher {
     ///
     /// - Parameter timeout: How long to wait. Default: without end.
     /// - Returns: The socket id.
-    /// - Throws: ``PusherClientError`` where the time is over (``PusherClientError/Code/connectionTimedOut``), the server refuses the client for good, the options cannot be used,
+    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the server refuses the client for good,
+    ///   the options cannot be used,
     ///   reconnecting is switched off or given up, or ``disconnect()`` is called meanwhile; `CancellationError` where
     ///   the task is cancelled.
     @discardableResult
     public func connected(timeout: Duration? = nil) async throws -> String {
-        let limit = timeout.map { waitLimit($0, .connectionTimedOut, "connected(timeout:)") }
+        let limit = timeout.map { waitLimit($0, "connected(timeout:)") }
         let outcome = try await engine.wait(atMost: limit) { machine, waiter, now, effects in
             machine.awaitConnection(waiter, now: now, into: &effects)
         }
@@ -84,22 +85,23 @@ extension Pusher {
     ///
     /// - Parameter timeout: How long to wait. It ends the wait, not the sign-in. Default: without end.
     /// - Returns: The user.
-    /// - Throws: ``PusherClientError`` where the time is over (``PusherClientError/Code/signInTimedOut``), the user cannot be authorized, the server refuses the sign-in or does not
+    /// - Throws: ``PusherClientError`` if the time is over (``PusherClientError/Code/waitTimedOut``), the user cannot be authorized, the
+    ///   server refuses the sign-in or does not
     ///   answer in ``PusherTimeouts/signIn``, ``signOut()`` is called, or the connection ends
     ///   for good otherwise than by ``disconnect()``; `CancellationError` where the task is cancelled, which leaves the
     ///   sign-in as it is.
     @discardableResult
     public func signedIn(timeout: Duration? = nil) async throws -> PusherUser {
-        let limit = timeout.map { waitLimit($0, .signInTimedOut, "signedIn(timeout:)") }
+        let limit = timeout.map { waitLimit($0, "signedIn(timeout:)") }
         _ = try await engine.wait(of: "signedIn()", atMost: limit) { machine, waiter, now, effects in
             machine.awaitSignIn(waiter, now: now, into: &effects)
         }
         return user
     }
 
-    private func waitLimit(_ timeout: Duration, _ code: PusherClientError.Code, _ call: String) -> WaitLimit {
+    private func waitLimit(_ timeout: Duration, _ call: String) -> WaitLimit {
         WaitLimit(timeout) { [engine] in
-            PusherClientError(code, "\(call) waited for \(timeout); the connection: \(engine.status)")
+            PusherClientError(.waitTimedOut, "\(call) waited for \(timeout); the connection: \(engine.status)")
         }
     }
 

@@ -14,7 +14,8 @@ public final class PusherConnection: Sendable {
     public var endpoint: PusherEndpoint { engine.read { $0.endpoint.server } }
     /// The URL that is connected to. A server that demands TLS (close code 4000) is connected to over TLS afterwards.
     public var url: String { engine.read { $0.endpoint.url } }
-    /// The options that the client was made with.
+    /// The options object that the client was made with. The client copied the values: setting one here changes nothing,
+    /// except ``PusherClientOptions/authMethod`` and ``PusherClientOptions/userAuthMethod``.
     public let options: PusherClientOptions
     /// The channels that the application is subscribed to, or wants to be.
     public let channels: PusherChannels

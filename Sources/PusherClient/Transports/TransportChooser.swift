@@ -216,7 +216,7 @@ private final class ChoosingSession {
     // MARK: Calls
 
     func start() {
-        guard receive != nil else { return }
+        guard receive != nil, !isClosing else { return }
         choice = TransportChoice(chooser.plan(server, now: now))
         perform(choice?.start(now: now))
     }
@@ -277,6 +277,8 @@ private final class ChoosingSession {
             return
         }
         (chosenNumber, chosen, self.report, since) = (number, connection, report, now)
+        // Before the events, because what they lead to may stop the reading again.
+        if !candidate.held.isEmpty { connection.setReading(true) }
         receive?(.opened)
         for event in candidate.held {
             switch event {
@@ -286,7 +288,6 @@ private final class ChoosingSession {
             case .readComplete: receive?(.readComplete)
             }
         }
-        if !candidate.held.isEmpty { chosen?.setReading(true) }
     }
 
     // MARK: What comes

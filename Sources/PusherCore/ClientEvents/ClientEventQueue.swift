@@ -22,6 +22,8 @@ package struct ClientEventQueue: Hashable, Sendable {
         /// The name of the event that it is, or is a part of, if only the newest one counts: a later one takes its place,
         /// and it does not wait for a subscription.
         package var latestOf: String?
+        /// Whether it is a later part of an event, which is of no use without the parts before it.
+        package var isLaterPart = false
     }
 
     /// Why an event is not sent.
@@ -77,17 +79,24 @@ package struct ClientEventQueue: Hashable, Sendable {
         ready[channel, default: []] += items
     }
 
-    /// Takes out the events of which only the newest counts. How many they were.
+    /// Takes out the events of which only the newest counts, but not the rest of one whose first part was sent. How many
+    /// they were.
     package mutating func removeLatest(of name: String, on channel: ChannelID) -> Int {
-        removeReady(of: channel) { $0.latestOf == name }.count
+        var isRest = true
+        return removeReady(of: channel) { item in
+            guard item.latestOf == name else { return false }
+            isRest = isRest && item.isLaterPart
+            return !isRest
+        }
+        .count
     }
 
     /// Takes out those that match, and the channel's turn with the last of them.
     private mutating func removeReady(of channel: ChannelID, where matches: (Item) -> Bool) -> [Item] {
         guard let items = ready[channel] else { return [] }
-        let removed = items.filter(matches)
+        var (removed, left): ([Item], [Item]) = ([], [])
+        for item in items { if matches(item) { removed.append(item) } else { left.append(item) } }
         guard !removed.isEmpty else { return [] }
-        let left = items.filter { !matches($0) }
         ready[channel] = left.isEmpty ? nil : left
         if left.isEmpty { turns.removeAll { $0 == channel } }
         for item in removed { forget(item) }

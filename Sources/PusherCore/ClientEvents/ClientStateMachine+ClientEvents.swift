@@ -147,12 +147,17 @@ extension ClientStateMachine {
         guard messages.count <= max(configuration.queuedClientEvents, 1) - waiting else {
             throw .full(waiting: waiting, partCount: messages.count, limit: configuration.queuedClientEvents)
         }
-        for message in messages {
+        for (index, message) in messages.enumerated() {
             let envelope = Envelope(event: message.event, channel: name, data: message.data)
-            clientEvents.append(
-                .init(channel: id, name: name, envelope: envelope, waiter: waiter, latestOf: eventName),
-                isReady: subscription.isSubscribed
+            var item = ClientEventQueue.Item(
+                channel: id,
+                name: name,
+                envelope: envelope,
+                waiter: waiter,
+                latestOf: eventName
             )
+            item.isLaterPart = index > 0
+            clientEvents.append(item, isReady: subscription.isSubscribed)
         }
         statistics.clientEvents.accepted += messages.count
         return subscription.isSubscribed

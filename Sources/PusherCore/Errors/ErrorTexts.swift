@@ -280,6 +280,10 @@ extension PusherClientError {
         sessionLost("the server does not take messages any more: it answered a request with HTTP \(status)")
     }
 
+    static func sendTimedOut(_ limit: Duration) -> Self {
+        sessionLost("the server did not answer a request with messages within \(limit.components.seconds) s")
+    }
+
     static func unstableStream(_ lives: Int) -> Self {
         sessionLost(
             "\(lives) connections by HTTP streaming were lost early: HTTP polling takes its place for 30 minutes"

@@ -101,6 +101,8 @@ extension PusherClientError.Code {
     /// The server sent `pusher:error`.
     public static let serverError = Self(rawValue: "serverError")
 
+    /// The `timeout` of a call such as `connected(timeout:)` is over. The wait has ended, not what it waited for.
+    public static let waitTimedOut = Self(rawValue: "waitTimedOut")
     /// The server did not answer a subscription in time.
     public static let subscriptionTimedOut = Self(rawValue: "subscriptionTimedOut")
     /// The server refused a subscription.

@@ -43,6 +43,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         case poll
         /// The server has had time to end the response whose place another one takes.
         case handover
+        /// The server should have answered the request with messages.
+        case send
     }
 
     package enum Report: Hashable, Sendable {
@@ -68,7 +70,11 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     static let shortestPoll = Duration.seconds(1)
     /// A server that answers each answer must not get another one.
     static let shortestHeartbeat = Duration.seconds(1)
-    static let handoverTime = Duration.seconds(2)
+    /// Longer than it takes to send a lost packet again, because a response that is ended too early loses its frames. If the
+    /// successor has brought nothing meanwhile, the wait costs nothing.
+    static let handoverTime = Duration.seconds(10)
+    /// Heartbeats show that the server is there, not that it takes messages.
+    package static let sendTimeout = Duration.seconds(30)
     /// What is more waits for the next request.
     static let longestBody = 64 * 1_024
 
@@ -292,7 +298,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         writer.write(raw: "]")
         waiting.removeFirst(count)
         let target = target("xhr_send", query: nil, now: now)
-        return [.send(target, body: writer.text, messageCount: count)]
+        return [.setTimer(.send, after: Self.sendTimeout), .send(target, body: writer.text, messageCount: count)]
     }
 
     package mutating func sendAnswered(status: Int, now: Instant) -> [Action] {
@@ -301,7 +307,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         isSending = false
         let next = flush(now: now)
         if next.isEmpty, case .closing(let code) = state { return [.sent] + finish(TransportClosure(code: code)) }
-        return [.sent] + next
+        return [.cancelTimer(.send), .sent] + next
     }
 
     package mutating func sendFailed(_ error: PusherClientError) -> [Action] { isClosed ? [] : lose(error) }
@@ -329,6 +335,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
 
     package mutating func timerFired(_ timer: Timer, now: Instant) -> [Action] {
         switch timer {
+        case .send: return isSending ? lose(.sendTimedOut(Self.sendTimeout)) : []
         case .poll:
             guard current == nil, !isClosed else { return [] }
             return pollWhileReading(now: now)

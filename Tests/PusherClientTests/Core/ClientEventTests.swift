@@ -220,6 +220,17 @@ struct ClientEventTests {
         #expect(client.machine.clientEvents.count == 2)
     }
 
+    @Test("The rest of an event whose first part was sent is not replaced")
+    func latestStartedParts() {
+        var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
+        client.sendLatest("client-typing", parts: 3, on: name)
+        #expect(client.machine.clientEvents.count == 2)
+        client.sendLatest("client-typing", parts: 2, on: name)
+        #expect(client.machine.clientEvents.count == 4)
+        client.sendLatest("client-typing", parts: 1, on: name)
+        #expect(client.machine.clientEvents.count == 3)
+    }
+
     @Test("An event of which only the newest counts waits for no subscription and no connection")
     func latestIsDropped() {
         var client = CoreClient()

@@ -38,7 +38,7 @@ struct TimeoutTests {
         let pusher = world.makeClient()
         let error = await error(after: .seconds(3)) { try await pusher.connected(timeout: .seconds(3)) }
         let thrown = try #require(error as? PusherClientError)
-        #expect(thrown.code == .connectionTimedOut)
+        #expect(thrown.code == .waitTimedOut)
         #expect(thrown.message.contains("3.0 seconds") && thrown.message.contains("retrying"), "\(thrown.message)")
         #expect(pusher.state != .disconnected)
     }
@@ -60,7 +60,7 @@ struct TimeoutTests {
         let channel = pusher.subscribe("orders")
         let error = await error(after: .seconds(2)) { try await channel.subscribed(timeout: .seconds(2)) }
         let thrown = try #require(error as? SubscriptionError)
-        #expect(thrown.kind == .timedOut && thrown.channelName == "orders")
+        #expect(thrown.kind == .waitTimedOut && thrown.channelName == "orders")
         #expect(thrown.message.contains("not connected yet"), "\(thrown.message)")
         pusher.connect()
         await world.runUntil { channel.isSubscribed }
@@ -70,7 +70,7 @@ struct TimeoutTests {
     func signedIn() async throws {
         let pusher = world.makeClient(.virtual(user: "ada"))
         let error = await error(after: .seconds(2)) { try await pusher.signedIn(timeout: .seconds(2)) }
-        #expect((error as? PusherClientError)?.code == .signInTimedOut)
+        #expect((error as? PusherClientError)?.code == .waitTimedOut)
         pusher.connect()
         await world.runUntil { pusher.user.isSignedIn }
     }
@@ -80,7 +80,7 @@ struct TimeoutTests {
         world.network.failLinks(100, with: .unreachable)
         let pusher = world.makeClient()
         let error = await error(after: .zero) { try await pusher.connected(timeout: .zero) }
-        #expect((error as? PusherClientError)?.code == .connectionTimedOut)
+        #expect((error as? PusherClientError)?.code == .waitTimedOut)
     }
 
     @Test("statuses(every:) repeats the status while the client waits, and then no more")

@@ -36,8 +36,7 @@ enum Worker {
 
     private static func demonstrate() async throws {
         try await PusherTestServer.withServer { server in
-            let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: false)
-            let pusher = Pusher(key: server.options.application.key, options: PusherClientOptions(endpoint: endpoint))
+            let pusher = Pusher(key: server.access.key, options: PusherClientOptions(testing: server.access))
             async let worker: Void = run(pusher, limit: 3)
             try await server.waitForSubscription(to: "orders")
             for id in 1...3 { try server.publish(event: "created", data: #"{"id": \#(id)}"#, to: "orders") }
