@@ -19,8 +19,8 @@ enum TerminalChat {
         let backend = rest.count > 2 ? rest[2] : "http://\(host):\(url.port ?? 80)/pusher"
         let endpoint = PusherEndpoint(host: host, port: url.port, useTLS: url.scheme == "wss")
         let options = ChatRoom.options(for: user, endpoint: endpoint, backend: backend)
-        let room = await ChatRoom("lobby", key: rest.count > 1 ? rest[1] : "app-key", options: options)
-        await Screen(user).show(room)
+        let room = ChatRoom("lobby", key: rest.count > 1 ? rest[1] : "app-key", options: options)
+        Screen(user).show(room)
         try await withThrowingTaskGroup { tasks in
             tasks.addTask { try await room.run() }
             tasks.addTask {
