@@ -54,7 +54,7 @@ package enum Redirect {
                         "it redirects from \(origin(from)) to \(origin(to)), which is not encrypted"
                     )
                 }
-                for name in ["Authorization", "Cookie", "Host", "Proxy-Authorization"] { target.headers.remove(name) }
+                for name in HTTPRequest.headersOfOneOrigin { target.headers.remove(name) }
             }
         }
         if becomesGET(response.status, method: request.method, rules) {
@@ -99,4 +99,9 @@ package enum Redirect {
         let host = HostName.withoutBrackets(url.host?.lowercased() ?? "")
         return Origin(scheme: scheme, host: host, port: url.port ?? Origin.defaultPort(of: scheme))
     }
+}
+
+extension HTTPRequest {
+    /// The header fields that are never sent to another origin than the one that they were given for.
+    package static let headersOfOneOrigin = ["Authorization", "Cookie", "Host", "Proxy-Authorization"]
 }

@@ -138,7 +138,7 @@ extension ClientEngine {
         eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
             guard let self, let buffer, !buffer.isFinished else { return task.cancel() }
             let status = self.status
-            if case .waiting = status { buffer.add(status) }
+            if case .waiting = status { self.count(buffer.add(status)) }
         }
     }
 }

@@ -145,6 +145,10 @@ final class HTTPConnectionSession {
         var headers = HTTPFields()
         headers.append("Content-Type", "application/json")
         for header in request.headers { headers.append(header.name, header.value) }
+        if let hostname = target.hostname, hostname != request.http.host {
+            // As after a redirect: what the app gave for one host is not for another one that the server names.
+            for name in HTTPRequest.headersOfOneOrigin { headers.remove(name) }
+        }
         let host = HostName.withBrackets(target.hostname ?? request.http.host)
         let message = HTTPRequest(
             url: "\(request.useTLS ? "https" : "http")://\(host):\(request.http.port)\(target.path)",

@@ -383,14 +383,19 @@ struct EndOfConnectionTests {
     func stubbornWork() async throws {
         let mayEnd = FirstAnswer<Void>()
         let ended = Log<Bool>()
+        let cancelled = Log<Void>()
         let (pusher, work) = await begin { _ in
             // A task of its own does not hear of the cancellation.
-            await Task { _ = await mayEnd.value() }.value
+            await withTaskCancellationHandler {
+                await Task { _ = await mayEnd.value() }.value
+            } onCancel: {
+                cancelled.append(())
+            }
             ended.append(Task.isCancelled)
         }
         world.server.closeConnections(code: 4001)
         await world.runUntil { if case .refused = pusher.connection.status { true } else { false } }
-        await world.run()
+        await world.runUntil { cancelled.count == 1 }
         #expect(ended.count == 0)
         mayEnd.give(())
         #expect((await error(of: work) as? PusherClientError)?.serverCode == 4001)

@@ -107,6 +107,7 @@ struct HTTPFaultTests {
     private struct CountingStreamer: HTTPStreamer {
         let streamer: InMemoryStreamer
         let streams = Log<String>()
+        let requests = Log<HTTPRequest>()
 
         func stream(
             _ request: HTTPRequest,
@@ -114,6 +115,7 @@ struct HTTPFaultTests {
             on eventLoop: any EventLoop,
             receive: @escaping @Sendable (HTTPStreamEvent) -> Void
         ) -> any HTTPStream {
+            requests.append(request)
             if request.url.contains("/xhr_streaming") { streams.append(request.url) }
             return streamer.stream(request, redirects: redirects, on: eventLoop, receive: receive)
         }
@@ -164,11 +166,22 @@ struct HTTPFaultTests {
     func hostname(transport: PusherTransport) async throws {
         var options = PusherTestServer.Options()
         options.httpTransports.hostname = "sticky.test"
-        let world = VirtualWorld(options, transport: transport)
-        let pusher = try await world.makeConnectedClient()
+        let world = VirtualWorld(options)
+        let streamer = CountingStreamer(streamer: InMemoryStreamer(server: world.network))
+        let mode: HTTPSessionStateMachine.Mode = transport == .httpStreaming ? .streaming : .polling
+        let clientOptions = PusherClientOptions.virtual()
+        clientOptions.headers = ["Authorization": "hush", "X-Tenant": "7"]
+        let pusher = world.makeClient(clientOptions, transport: HTTPTransport(mode, over: streamer))
         let channel = pusher.subscribe("orders")
+        pusher.connect()
         await world.run()
         #expect(channel.subscribed)
+        let requests = streamer.requests.elements
+        #expect(requests.first?.headers["Authorization"] == "hush")
+        let later = requests.filter { $0.url.contains("/xhr_send") }
+        #expect(!later.isEmpty && later.allSatisfy { $0.url.contains("//sticky.test:") })
+        // Secrets are for the host that they were given for.
+        #expect(later.allSatisfy { $0.headers["Authorization"] == nil && $0.headers["X-Tenant"] == "7" })
     }
 
     @Test("a close code does what it does on a WebSocket", arguments: [PusherTransport.httpStreaming, .httpPolling])

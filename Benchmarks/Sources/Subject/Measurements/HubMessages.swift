@@ -36,10 +36,7 @@ struct HubMessages {
     private func handler() async throws -> [String: Double] {
         let load = load
         let connection = connection(load)
-        let meter = Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) {
-            [weak connection] _ in
-            Task { [connection] in try await connection?.send(method: HubLoad.goAheadMethod) }
-        }
+        let meter = meter(load, connection)
         await connection.on(HubLoad.method) { (text: String) in meter.event(text.utf8.count) }
         try await connection.start()
         let result = await meter.finished()
@@ -47,13 +44,17 @@ struct HubMessages {
         return result
     }
 
+    /// Has the hub send more when half of what it sent has come.
+    private func meter(_ load: HubLoad, _ connection: HubConnection) -> Meter {
+        Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) { [weak connection] _ in
+            Task { [connection] in try await connection?.send(method: HubLoad.goAheadMethod) }
+        }
+    }
+
     private func stream() async throws -> [String: Double] {
         let load = load
         let connection = connection(load)
-        let meter = Meter(total: load.events, warmUp: load.events / 10, window: load.window / 2) {
-            [weak connection] _ in
-            Task { [connection] in try await connection?.send(method: HubLoad.goAheadMethod) }
-        }
+        let meter = meter(load, connection)
         try await connection.start()
         let items = try await connection.stream(HubLoad.streamMethod, of: String.self)
         let consumer = Task { for try await text in items { meter.event(text.utf8.count) } }
