@@ -315,7 +315,7 @@ let package = Package(
             name: "RealtimeHTTPTests",
             dependencies: [
                 "RealtimePrimitives", "RealtimeNetworking", "RealtimeHTTP", "SocketTestSupport", "TestSupport",
-                "TestTLS", nioCore, nioHTTP1, nioSSL,
+                "TestTLS", nioCore, nioPosix, nioHTTP1, nioSSL,
             ],
             swiftSettings: settings
         ),

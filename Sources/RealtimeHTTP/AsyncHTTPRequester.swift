@@ -24,21 +24,21 @@ package final class AsyncHTTPRequester: HTTPRequester {
     private let eventLoopGroup: any EventLoopGroup
     private let maximumConnections: Int
     private let connectTimeout: Duration
-    private let idleTimeout: Duration
+    private let idleTimeout: Duration?
 
     /// - Parameters:
     ///   - maximumConnections: To one host, at once.
     ///   - connectTimeout: For TCP and TLS, and for the wait for a connection if as many are open as may be.
     ///   - idleTimeout: How long a connection stays for the next request. Channels ask together; what comes later is to find
     ///     few connections that are dead, or that the server, which has not more patience than five seconds if it is
-    ///     Node.js, is about to close.
+    ///     Node.js, is about to close. If it is `nil`, each stream has a connection of its own, and these count in no limit.
     package init(
         tls: TLSOptions,
         proxies: ProxyRules = .direct,
         eventLoopGroup: any EventLoopGroup = MultiThreadedEventLoopGroup.singleton,
         maximumConnections: Int = 16,
         connectTimeout: Duration = .seconds(10),
-        idleTimeout: Duration = .seconds(4)
+        idleTimeout: Duration? = .seconds(4)
     ) {
         self.tls = tls
         self.tlsCheck = TLSOptionsCheck(tls)
@@ -89,6 +89,12 @@ package final class AsyncHTTPRequester: HTTPRequester {
             if Task.isCancelled { throw CancellationError() }
             throw RequestFailure.error(error, through: nil)
         }
+    }
+
+    /// The event loop of a stream. A connection for one event loop alone ends with its request, and is none of those that are
+    /// limited.
+    func preference(for eventLoop: any EventLoop) -> HTTPClient.EventLoopPreference {
+        idleTimeout == nil ? .delegateAndChannel(on: eventLoop) : .delegate(on: eventLoop)
     }
 
     /// A client for one request. It has to be given back.
@@ -160,7 +166,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
         // A cancelled request ends its connection. With HTTP/2 it would end its stream only, and all that are
         // tried after it would go over the same connection, which is dead if the network has changed.
         configuration.httpVersion = .http1Only
-        configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout)
+        configuration.connectionPool.idleTimeout = TimeAmount(clamping: idleTimeout ?? .zero)
         return configuration
     }
 

@@ -1,3 +1,5 @@
+import NIOCore
+import NIOPosix
 import RealtimeHTTP
 import RealtimeNetworking
 import SocketTestSupport
@@ -52,6 +54,36 @@ struct HTTPLifetimeTests {
             let status = try await requester.status(request)
             #expect(status == 200)
             requester.shutdown()
+        }
+    }
+
+    @Test("streams that follow one another share a connection")
+    func streamsInTurn() async throws {
+        let requester = AsyncHTTPRequester.patient(tls: TLSOptions())
+        try await HTTPTestServer.serving { _ in
+            .chunks(["a", "b"])
+        } _: { server in
+            for _ in 1...3 {
+                let events = AsyncStream<HTTPStreamEvent> { continuation in
+                    let eventLoop = MultiThreadedEventLoopGroup.singleton.next()
+                    eventLoop.execute {
+                        let redirects = HTTPStreamRedirects(maximum: 0, leavesTLS: false)
+                        _ = requester.stream(.to(server.url), redirects: redirects, on: eventLoop) { event in
+                            continuation.yield(event)
+                            switch event {
+                            case .end, .failed: continuation.finish()
+                            case .head, .body: break
+                            }
+                        }
+                    }
+                }
+                let last = await events.reduce(nil) { $1 }
+                guard case .end? = last else {
+                    Issue.record("It ended with \(String(describing: last)).")
+                    return
+                }
+            }
+            #expect(server.connectionCount == 1)
         }
     }
 

@@ -37,6 +37,7 @@ package final class HTTPTestServer: Sendable {
 
     package let port: Int
     private let log: Log<ReceivedRequest>
+    private let acceptances: Log<Void>
     private let arrivals: AsyncStream<ReceivedRequest>
     private let endings: AsyncStream<Void>
     private let silences: AsyncStream<Void>
@@ -44,16 +45,20 @@ package final class HTTPTestServer: Sendable {
     /// The address, with the loopback's number as host.
     package var url: String { "http://127.0.0.1:\(port)" }
     package var requests: [ReceivedRequest] { log.elements }
+    /// How many connections it has accepted.
+    package var connectionCount: Int { acceptances.elements.count }
 
     private init(
         port: Int,
         log: Log<ReceivedRequest>,
+        acceptances: Log<Void>,
         arrivals: AsyncStream<ReceivedRequest>,
         endings: AsyncStream<Void>,
         silences: AsyncStream<Void>
     ) {
         self.port = port
         self.log = log
+        self.acceptances = acceptances
         self.arrivals = arrivals
         self.endings = endings
         self.silences = silences
@@ -69,12 +74,14 @@ package final class HTTPTestServer: Sendable {
         _ body: (HTTPTestServer) async throws -> Result
     ) async throws -> Result {
         let log = Log<ReceivedRequest>()
+        let acceptances = Log<Void>()
         let (arrivals, arrival) = AsyncStream.makeStream(of: ReceivedRequest.self)
         let (endings, ending) = AsyncStream.makeStream(of: Void.self)
         let (silences, silence) = AsyncStream.makeStream(of: Void.self)
         let silent = Log<any Channel>()
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .childChannelInitializer { channel in
+                acceptances.append(())
                 if silent.elements.count < silentConnections {
                     silent.append(channel)
                     silence.yield()
@@ -97,6 +104,7 @@ package final class HTTPTestServer: Sendable {
         let server = HTTPTestServer(
             port: listener.localAddress?.port ?? 0,
             log: log,
+            acceptances: acceptances,
             arrivals: arrivals,
             endings: endings,
             silences: silences

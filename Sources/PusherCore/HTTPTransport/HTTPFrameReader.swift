@@ -178,21 +178,7 @@ package struct HTTPFrameReader: ~Copyable {
 }
 
 extension Span<UInt8> {
-    @inline(__always)
     fileprivate func firstNewline(from start: Int) -> Int? {
-        var index = start
-        let newlines = SIMD32<UInt8>(repeating: 0x0A)
-        while index &+ 32 <= count {
-            let part = bytes.unsafeLoadUnaligned(fromByteOffset: index, as: SIMD32<UInt8>.self)
-            let marks = SIMD32<UInt8>(repeating: 0).replacing(with: 1, where: part .== newlines)
-            let words = unsafeBitCast(marks, to: SIMD4<UInt64>.self)
-            if words[0] | words[1] | words[2] | words[3] != 0 { break }
-            index &+= 32
-        }
-        while index < count {
-            if self[index] == 0x0A { return index }
-            index &+= 1
-        }
-        return nil
+        extracting(start...).withUnsafeBytes { $0.offset(of: 0x0A) }.map { start + $0 }
     }
 }

@@ -67,7 +67,7 @@ private final class StreamedRequest: HTTPStream {
             let task = client.execute(
                 request: message,
                 delegate: hop,
-                eventLoop: .delegateAndChannel(on: eventLoop),
+                eventLoop: requester.preference(for: eventLoop),
                 deadline: nil
             )
             state.value.task = task

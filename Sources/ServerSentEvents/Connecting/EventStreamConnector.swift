@@ -34,7 +34,7 @@ public final class EventStreamConnector: Sendable {
                 eventLoopGroup: eventLoopGroup,
                 connectTimeout: connectTimeout,
                 // A connection whose stream has ended is not used again: the server may be about to close it.
-                idleTimeout: .zero
+                idleTimeout: nil
             ),
             eventLoopGroup: eventLoopGroup
         )

@@ -1,3 +1,5 @@
+import RealtimePrimitives
+
 #if canImport(Darwin)
     import Darwin
 #elseif canImport(Glibc)
@@ -122,11 +124,11 @@ package struct EventStreamParser: Sendable {
         // Each event ends with an empty line, which is not worth two searches.
         if rest.first == .lineFeed { return rest.startIndex }
         let searched = rest.startIndex + min(bytesWithoutLineFeed, rest.count)
-        let lineFeed = UnsafeRawBufferPointer(rebasing: rest[searched...]).firstIndex(of: .lineFeed)
+        let lineFeed = UnsafeRawBufferPointer(rebasing: rest[searched...]).offset(of: .lineFeed)
             .map { $0 + searched }
         let end = lineFeed ?? rest.endIndex
         bytesWithoutLineFeed = end - rest.startIndex
-        let carriageReturn = UnsafeRawBufferPointer(rebasing: rest[..<end]).firstIndex(of: .carriageReturn)
+        let carriageReturn = UnsafeRawBufferPointer(rebasing: rest[..<end]).offset(of: .carriageReturn)
         if lineFeed == nil, carriageReturn == nil { bytesWithoutLineFeed = 0 }
         return carriageReturn.map { $0 + rest.startIndex } ?? lineFeed
     }
@@ -198,7 +200,7 @@ package struct EventStreamParser: Sendable {
         case UInt8(ascii: "e")?:
             if let value = line.value(of: "event") { type = String(decoding: value, as: UTF8.self) }
         case UInt8(ascii: "i")?:
-            guard let value = line.value(of: "id"), value.firstIndex(of: 0) == nil else { return nil }
+            guard let value = line.value(of: "id"), value.offset(of: 0) == nil else { return nil }
             id = String(decoding: value, as: UTF8.self)
         case UInt8(ascii: "r")?:
             guard let value = line.value(of: "retry"), let time = Self.milliseconds(value) else { return nil }
@@ -254,11 +256,5 @@ extension UnsafeRawBufferPointer {
         guard self[length] == .colon else { return nil }
         let start = count > length + 1 && self[length + 1] == .space ? length + 2 : length + 1
         return UnsafeRawBufferPointer(rebasing: self[start...])
-    }
-
-    /// The search of the C library, which looks at many bytes at once.
-    fileprivate func firstIndex(of byte: UInt8) -> Int? {
-        guard let baseAddress, let found = memchr(baseAddress, Int32(byte), count) else { return nil }
-        return UnsafeRawPointer(found) - baseAddress
     }
 }
