@@ -65,15 +65,19 @@ struct HTTPFailureTests {
         }
     }
 
-    @Test("an answer that is no HTTP")
-    func garbage() async throws {
+    @Test(
+        "an answer that is no HTTP, or stops to be it",
+        arguments: ["not HTTP at all\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na, and more"]
+    )
+    func garbage(answer: String) async throws {
         try await withScriptedServer { peer in
             _ = await peer.readUpgrade()
-            try await peer.write("not HTTP at all\r\n\r\n")
+            try await peer.write(answer)
             await peer.readToEnd()
         } _: { port in
             let error = await requester.failure(.to("http://127.0.0.1:\(port)", method: "GET", body: nil))
             #expect(error?.kind == .failed)
+            #expect(error?.message == "what the server sent is not HTTP")
         }
     }
 
