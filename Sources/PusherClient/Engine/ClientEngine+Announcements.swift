@@ -130,19 +130,6 @@ extension ClientEngine {
     }
 }
 
-extension ClientEngine {
-    /// Adds the status to a sequence of statuses again and again while the client waits before an attempt, for as long as
-    /// there is the sequence.
-    func repeatStatus(every interval: Duration, to buffer: EventBuffer<ConnectionStatus>) {
-        let interval = TimeAmount(interval)
-        eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
-            guard let self, let buffer, !buffer.isFinished else { return task.cancel() }
-            let status = self.status
-            if case .waiting = status { self.count(buffer.add(status)) }
-        }
-    }
-}
-
 extension SubscriptionError {
     /// The error for an API that knows `NSError` only.
     fileprivate var bridged: NSError {

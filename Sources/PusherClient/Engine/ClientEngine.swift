@@ -48,6 +48,7 @@ package final class ClientEngine: Sendable {
         /// What the log has said last of it.
         var keepAliveInterval: Duration?
         var transport: TransportReport?
+        var countdowns = Countdowns()
         var counts = DeliveryCounts()
         #if Metrics
             /// Taken out while it tells: the factory's code may call the client, which comes back to it.
