@@ -46,23 +46,26 @@ public final class Pusher: Sendable {
         options: PusherClientOptions = PusherClientOptions(),
         eventLoopGroup: any EventLoopGroup
     ) {
-        let proxies = ProxyRules(options.proxy)
+        // All that follows has the values of one moment: other code may have the object too, and set its properties.
+        let settings = options.copyForClient()
+        let proxies = ProxyRules(settings.proxy)
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
-            tls: options.tls,
+            tls: settings.tls,
             proxies: proxies,
             eventLoopGroup: eventLoopGroup,
             // One more, for the user's; and for an HTTP transport's: two that receive, where one takes over, and one that sends.
-            maximumConnections: min(max(options.limits.authorizationsAtOnce, 1), .max - 4) + 4
+            maximumConnections: min(max(settings.limits.authorizationsAtOnce, 1), .max - 4) + 4
         )
         let transport = TransportChooser.transport(
-            for: options,
-            webSocket: WebSocketTransport(options, proxies: proxies),
+            for: settings,
+            webSocket: WebSocketTransport(settings, proxies: proxies),
             streamer: requester
         )
         self.init(
             key: key,
             options: options,
+            settings: settings,
             environment: .init(
                 eventLoop: eventLoop,
                 transport: transport,
@@ -73,8 +76,16 @@ public final class Pusher: Sendable {
     }
 
     /// Makes a client in an environment of its own: for tests.
-    package init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
-        let settings = options.copyForClient()
+    package convenience init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
+        self.init(key: key, options: options, settings: options.copyForClient(), environment: environment)
+    }
+
+    private init(
+        key: String,
+        options: PusherClientOptions,
+        settings: PusherClientOptions,
+        environment: ClientEngine.Environment
+    ) {
         let engine = ClientEngine(
             endpoint: Endpoint(key: key, options: settings, proxies: environment.proxies),
             options: settings,

@@ -1,4 +1,7 @@
+import Dispatch
 import Logging
+import NIOCore
+import NIOPosix
 import PusherTestServer
 import TestSupport
 import Testing
@@ -78,6 +81,33 @@ struct OptionPropertyTests {
         guard case .waiting = pusher.status else { return #expect(Bool(false), "\(pusher.status)") }
         #expect(pusher.status.remaining(at: world.now) == .seconds(7))
         #expect(pusher.connection.endpoint.host == "server.test")
+    }
+
+    @Test("a client takes all values at the moment when it is made, also if other code changes them meanwhile")
+    func snapshotOfOneMoment() {
+        /// Stands for code on another thread.
+        final class ChangingGroup: EventLoopGroup {
+            let change: @Sendable () -> Void
+            init(_ change: @escaping @Sendable () -> Void) { self.change = change }
+            func next() -> any EventLoop {
+                change()
+                return MultiThreadedEventLoopGroup.singleton.next()
+            }
+            func makeIterator() -> EventLoopIterator { MultiThreadedEventLoopGroup.singleton.makeIterator() }
+            func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+                callback(nil)
+            }
+        }
+        let options = PusherClientOptions(endpoint: PusherEndpoint(host: "server.test"))
+        options.proxy = .direct
+        let group = ChangingGroup {
+            options.endpoint = PusherEndpoint(host: "elsewhere.test")
+            options.proxy = .server(host: "proxy.test", port: 8080)
+        }
+        let pusher = Pusher(key: "app-key", options: options, eventLoopGroup: group)
+        #expect(pusher.connection.endpoint.host == "server.test")
+        #expect(pusher.engine.options.proxy == .direct)
+        #expect(pusher.connection.options === options)
     }
 
     @Test("how to authorize can be changed for the clients that were made with the options")
