@@ -139,6 +139,13 @@ public final class Pusher: Sendable {
     /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     public func channel(_ name: String) -> PusherChannel? { connection.channels.find(name: name) }
 
+    /// The channels that your code has subscribed to, and not unsubscribed from, in the order of their subscriptions.
+    ///
+    /// They stay without a connection. ``PusherChannel/isSubscribed`` says whether the server has confirmed one.
+    public var channels: [PusherChannel] {
+        engine.read { state in state.machine.wantedSubscriptions.compactMap { state.channels[$0.id] } }
+    }
+
     // MARK: Connecting
 
     /// Connects, and stays connected until ``disconnect()``: lost connections are made again, and their channels

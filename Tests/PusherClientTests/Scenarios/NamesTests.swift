@@ -36,6 +36,21 @@ struct NamesTests {
         #expect(pusher.socketID == nil)
     }
 
+    @Test("channels has what is subscribed now, in order, with and without a connection")
+    func channels() async throws {
+        let pusher = world.makeClient()
+        #expect(pusher.channels.isEmpty)
+        let channels = ["orders", "private-a", "no name", "presence-a"].map { pusher.subscribe($0) }
+        #expect(pusher.channels == channels)
+        pusher.connect()
+        await world.runUntil { channels[3].isSubscribed }
+        pusher.unsubscribe("private-a")
+        #expect(pusher.channels == [channels[0], channels[2], channels[3]])
+        pusher.disconnect()
+        pusher.unsubscribeAll()
+        #expect(pusher.channels.isEmpty)
+    }
+
     @Test(
         "a channel knows whether it is encrypted, and whether it has a cache",
         arguments: [
