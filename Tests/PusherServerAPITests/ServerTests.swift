@@ -110,7 +110,7 @@ struct ServerTests {
     @Test("an event for a user reaches the user, whose connections can be terminated")
     func users() async throws {
         var options = PusherTestServer.Options()
-        options.authenticateUser = { _ in .allow(userID: "ada lovelace/ü") }
+        options.authenticateUser = { _ in .allow(userId: "ada lovelace/ü") }
         try await PusherTestServer.withServer(options: options) { server in
             let (api, pusher) = (try Self.api(of: server), client(of: server))
             var events = pusher.user.events(named: "hello").makeAsyncIterator()
@@ -175,7 +175,7 @@ struct ServerTests {
                 )
                 #expect(webhook.events.map(\.name) == [.channelOccupied, .memberAdded])
                 #expect(webhook.events.last?.channel == "presence-a")
-                #expect(webhook.events.last?.userID != nil)
+                #expect(webhook.events.last?.userId != nil)
                 await pusher.disconnected()
             }
         }
