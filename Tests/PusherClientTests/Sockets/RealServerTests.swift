@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import ClientTestSupport
 import Dispatch
 import NIOCore
 import NIOHTTP1
