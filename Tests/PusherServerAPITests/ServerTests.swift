@@ -134,7 +134,7 @@ struct ServerTests {
             let pusher = Pusher(
                 key: server.options.application.key,
                 options: PusherClientOptions(
-                    authMethod: .authorizer(authorizer: BackendAuthorizer(api: api)),
+                    authMethod: .authorizer { try api.auth(of: $0) },
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
@@ -310,14 +310,10 @@ struct ServerTests {
 }
 
 /// A backend without HTTP between it and the client.
-private final class BackendAuthorizer: AsyncAuthorizer {
-    let api: PusherServerAPI
-
-    init(api: PusherServerAPI) { self.api = api }
-
-    func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth {
+extension PusherServerAPI {
+    fileprivate func auth(of request: AuthorizationRequest) throws -> PusherAuth {
         let isPresence = request.channelName.hasPrefix("presence-")
-        let answer = try api.authorizeChannel(
+        let answer = try authorizeChannel(
             request.channelName,
             socketID: request.socketID,
             member: isPresence ? .init(id: "7") : nil

@@ -50,6 +50,23 @@ struct TestServerAccessTests {
         }
     }
 
+    @Test("it is who the test says, on presence channels and at the sign-in")
+    func user() async throws {
+        try await PusherTestServer.withServer { server in
+            let pusher = Pusher(
+                key: server.access.key,
+                options: PusherClientOptions(testing: server.access, userId: "ada")
+            )
+            try await pusher.connected()
+            let room = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+            try await room.subscribed()
+            try await pusher.signedIn()
+            #expect(room.myId == "ada" && pusher.user.userId == "ada")
+            #expect(server.members(of: "presence-room").map(\.userId) == ["ada"])
+            await pusher.disconnected()
+        }
+    }
+
     @Test("it reconnects at once after a loss")
     func reconnects() async throws {
         try await PusherTestServer.withServer { server in

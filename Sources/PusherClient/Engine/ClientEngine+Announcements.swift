@@ -15,9 +15,7 @@ extension ClientEngine {
         announce(envelope, on: id)
         let name = channel.name
         notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
-        guard let away else { return }
-        let resubscription = Resubscription(channelName: name, away: away)
-        channel.broadcast(resubscription, to: \.resubscriptions)
+        if let away { channel.broadcast(away, to: \.resubscriptions) }
     }
 
     func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {

@@ -5,6 +5,7 @@ import NIOConcurrencyHelpers
 package import NIOCore
 import PusherProtocol
 package import RealtimeHTTP
+package import RealtimeNetworking
 
 /// The shell around the machine: transitions under one lock, effects on one event loop, in transition order.
 package final class ClientEngine: Sendable {

@@ -3,6 +3,7 @@ public import NIOCore
 import NIOPosix
 import PusherProtocol
 import RealtimeHTTP
+import RealtimeNetworking
 
 /// A client of a Pusher Channels server.
 ///

@@ -166,9 +166,9 @@ struct OptionPropertyTests {
         let released = Log<Double>()
         other.retryPolicy = Owner(options, released)
         options.retryPolicy = Owner(other, released)
-        options.retryPolicy = .exponential
+        options.retryPolicy = .exponential()
         #expect(released.count == 1)
-        other.retryPolicy = .exponential
+        other.retryPolicy = .exponential()
         #expect(released.count == 2)
     }
 }

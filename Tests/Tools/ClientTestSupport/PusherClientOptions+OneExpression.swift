@@ -15,7 +15,7 @@ extension PusherClientOptions {
         activityTimeout: TimeInterval? = nil,
         userAuthMethod: UserAuthMethod = .noMethod,
         timeouts: PusherTimeouts = PusherTimeouts(),
-        retryPolicy: any RetryPolicy = .exponential,
+        retryPolicy: any RetryPolicy = .exponential(),
         authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5)),
         clientEventEncoding: ClientEventEncoding = .json,
         payloadTransformer: (any PayloadTransformer)? = nil,
