@@ -90,7 +90,8 @@ extension AuthMethod {
     ///     fails. It throws if no channel has an answer, as with ``authorizer(_:)``.
     public static func batchAuthorizer(
         maximumBatchSize: Int = 100,
-        _ authorize: @escaping @Sendable ([AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>]
+        _ authorize:
+            @escaping @Sendable ([AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>]
     ) -> AuthMethod {
         .authorizer(authorizer: BatchClosureAuthorizer(maximumBatchSize: maximumBatchSize, body: authorize))
     }

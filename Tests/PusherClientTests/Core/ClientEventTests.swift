@@ -191,7 +191,7 @@ struct ClientEventTests {
 
     // MARK: sendLatest
 
-    @Test("Of events of which only the newest counts one waits, in its place, and a message waits behind no more than that")
+    @Test("Of events of which only the newest counts one waits, in its place, and a message behind no more than it")
     func latest() throws {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         #expect(client.sendLatest("client-typing", on: name).wire == ["send 1 client-typing on private-a"])
@@ -234,7 +234,7 @@ struct ClientEventTests {
         #expect(client.machine.clientEvents.isEmpty)
     }
 
-    @Test("The newest has room where only the one that it replaces had taken it, and is dropped with it if it needs more")
+    @Test("The newest has the space of the one that it replaces, and both are dropped if it needs more")
     func latestAtLimit() {
         var client = subscribed(name) {
             $0.clientEventsPerSecond = 1
@@ -252,7 +252,7 @@ struct ClientEventTests {
         #expect(client.machine.statistics(now: client.now).clientEvents.dropped == 4)
     }
 
-    @Test("On a channel that can never be subscribed, or is unsubscribed, an event of which only the newest counts is reported")
+    @Test("An event of which only the newest counts is reported if nothing could ever send it")
     func latestIsRefused() {
         var client = CoreClient.connected()
         client.subscribe("private-a:b")

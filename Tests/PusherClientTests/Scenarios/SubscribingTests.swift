@@ -46,7 +46,7 @@ struct SubscribingTests {
         #expect(events.elements == ["pusher:subscription_error"])
     }
 
-    @Test("a closure for events is added to those of a channel that is subscribed already, before it is subscribed anew")
+    @Test("a closure for events is added to the earlier ones of a channel before it is subscribed anew")
     func closureOfSubscribedChannel() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
         let (first, second) = (Log<String>(), Log<String>())
