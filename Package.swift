@@ -199,9 +199,9 @@ let package = Package(
         .executableTarget(
             name: "soak",
             dependencies: [
-                .target(name: "CMalloc", condition: .when(platforms: [.linux])), "PusherClient", "PusherCore",
-                "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "SignalRClient", "SignalRTestServer",
-                "SocketTestSupport", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
+                .target(name: "CMalloc", condition: .when(platforms: [.linux])), "ClientTestSupport", "PusherClient",
+                "PusherCore", "PusherTestServer", "ServerSentEvents", "EventSourceTestServer", "SignalRClient",
+                "SignalRTestServer", "SocketTestSupport", "TestSupport", argumentParser, logging, nioConcurrencyHelpers,
             ],
             path: "Tests/Tools/Soak",
             swiftSettings: settings
@@ -215,7 +215,7 @@ let package = Package(
         // What the worlds of virtual time have in common: those of the tests, of the simulation and of the fuzzer.
         .target(
             name: "ClientTestSupport",
-            dependencies: ["PusherClient", "PusherCore", nioCore, nioConcurrencyHelpers],
+            dependencies: ["PusherClient", "PusherCore", logging, nioCore, nioConcurrencyHelpers],
             path: "Tests/Tools/ClientTestSupport",
             swiftSettings: settings
         ),
@@ -385,17 +385,16 @@ let package = Package(
         .testTarget(
             name: "PusherConsoleTests",
             dependencies: [
-                "pusher", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient", "TestSupport",
-                asyncHTTPClient, nioCore, nioHTTP1,
+                "pusher", "ClientTestSupport", "PusherClient", "PusherProtocol", "PusherTestServer", "WebSocketClient",
+                "TestSupport", asyncHTTPClient, nioCore, nioHTTP1,
             ],
             swiftSettings: settings
         ),
         .testTarget(
             name: "PusherServerAPITests",
             dependencies: [
-                "PusherServerAPI", "PusherTestServer", "PusherClient", "RealtimeHTTP", "SocketTestSupport",
-                "TestSupport",
-                "TestTLS", logging, nioHTTP1,
+                "PusherServerAPI", "PusherTestServer", "PusherClient", "ClientTestSupport", "RealtimeHTTP",
+                "SocketTestSupport", "TestSupport", "TestTLS", logging, nioHTTP1,
             ],
             swiftSettings: settings
         ),
@@ -403,7 +402,8 @@ let package = Package(
         .testTarget(
             name: "PusherCommandTests",
             dependencies: [
-                "PusherClient", "PusherTestServer", "SocketTestSupport", "TestSupport", "TestTLS", crypto, logging,
+                "PusherClient", "ClientTestSupport", "PusherTestServer", "SocketTestSupport", "TestSupport", "TestTLS",
+                crypto, logging,
             ],
             swiftSettings: settings
         ),
@@ -416,8 +416,8 @@ let package = Package(
         .testTarget(
             name: "Swift6ProgramTests",
             dependencies: [
-                "PusherClient", "WebSocketClient", "PusherTestServer", "ProxyTestSupport", "TestSupport", "TestTLS",
-                logging, serviceLifecycle, metrics,
+                "PusherClient", "ClientTestSupport", "WebSocketClient", "PusherTestServer", "ProxyTestSupport",
+                "TestSupport", "TestTLS", logging, serviceLifecycle, metrics,
             ],
             swiftSettings: warnings
         ),

@@ -6,17 +6,17 @@ public struct TestServerAccess: Hashable, Sendable {
     /// The application's key.
     public let key: String
     /// The address that the server listens on, for example `127.0.0.1` or `::1`.
-    public let host: String
+    package let host: String
     /// The port that the server listens on.
-    public let port: Int
+    package let port: Int
     /// Whether the server wants TLS.
-    public let usesTLS: Bool
+    package let usesTLS: Bool
     /// The root certificate in PEM form that the client has to trust; nil for those of the system.
-    public let trustRoot: String?
+    package let trustRoot: String?
     /// The URL of the endpoint that authorizes channels.
-    public let channelAuthorizationURL: String
+    package let channelAuthorizationURL: String
     /// The URL of the endpoint that signs users in.
-    public let userAuthenticationURL: String
+    package let userAuthenticationURL: String
 
     package init(
         key: String,

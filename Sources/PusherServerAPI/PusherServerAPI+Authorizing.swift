@@ -78,6 +78,6 @@ extension PusherServerAPI {
                 "Invalid user \(text.quoted): it has no \(key), which must be a string."
             )
         }
-        try check(userID: id)
+        try check(userId: id)
     }
 }

@@ -70,18 +70,18 @@ extension PusherServerAPI {
     /// Sends an event to a user who has signed in, on all of the user's connections.
     ///
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`. It is not an error if the user has no connection.
-    public func send(_ event: Event, toUser userID: String) async throws {
-        try Self.check(userID: userID)
+    public func send(_ event: Event, toUser userId: String) async throws {
+        try Self.check(userId: userId)
         let data = try checkedData(of: event, for: "")
-        try await trigger(event, data: data, on: [ChannelName.serverToUserPrefix + userID])
+        try await trigger(event, data: data, on: [ChannelName.serverToUserPrefix + userId])
     }
 
     /// Ends all connections that a user has signed in on, with close code 4009.
     ///
     /// - Throws: ``PusherServerAPIError``, or `CancellationError`. It is not an error if the user has no connection.
-    public func terminateConnections(ofUser userID: String) async throws {
-        try Self.check(userID: userID)
-        let path = "/users/\(PercentEncoding.encode(userID))/terminate_connections"
+    public func terminateConnections(ofUser userId: String) async throws {
+        try Self.check(userId: userId)
+        let path = "/users/\(PercentEncoding.encode(userId))/terminate_connections"
         _ = try await sender.send(.init(method: "POST", path: path, body: "{}"))
     }
 
@@ -186,11 +186,11 @@ extension PusherServerAPI {
         }
     }
 
-    static func check(userID: String) throws(PusherServerAPIError) {
-        guard UserID.isValid(userID) else {
+    static func check(userId: String) throws(PusherServerAPIError) {
+        guard UserID.isValid(userId) else {
             throw PusherServerAPIError(
                 .invalidUser,
-                "Invalid user id \(userID.quoted): it has \(userID.utf8.count) bytes. Give it 1 to \(UserID.maximumLength)."
+                "Invalid user id \(userId.quoted): it has \(userId.utf8.count) bytes. Give it 1 to \(UserID.maximumLength)."
             )
         }
     }

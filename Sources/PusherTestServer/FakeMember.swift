@@ -4,7 +4,7 @@ extension PusherTestServer {
     /// A member of a presence channel that has no connection: the server plays it. See ``join(_:in:userInfo:)``.
     public struct FakeMember: Sendable {
         /// The member's user id.
-        public let userID: String
+        public let userId: String
         /// The name of the presence channel.
         public let channel: String
         /// The socket id that records name for this member. No connection has it.
@@ -51,18 +51,18 @@ extension PusherTestServer {
     /// The member stays until ``FakeMember/leave()`` or ``shutdown()``, whatever faults befall connections.
     ///
     /// - Parameters:
-    ///   - userID: The member's user id: 1 to 128 bytes.
+    ///   - userId: The member's user id: 1 to 128 bytes.
     ///   - channel: The name of a presence channel.
     ///   - userInfo: The member's data as JSON text. Default: nil, none.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidMember`` if the channel is no presence channel, the id or the
     ///   data cannot be used, or the channel has ``Options/maximumMemberCount`` members.
     @discardableResult
-    public func join(_ userID: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
+    public func join(_ userId: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
         var newID: ConnectionID?
-        var failure = ServerError(.invalidMember, "Member \"\(userID)\" cannot join.")
+        var failure = ServerError(.invalidMember, "Member \"\(userId)\" cannot join.")
         engine.step { brain in
             do throws(ServerError) {
-                return try brain.addFakeMember(userID: userID, userInfo: userInfo, to: channel, &newID)
+                return try brain.addFakeMember(userId: userId, userInfo: userInfo, to: channel, &newID)
             } catch {
                 failure = error
                 return []
@@ -70,6 +70,6 @@ extension PusherTestServer {
         }
         guard let id = newID else { throw failure }
         let socketID = engine.read { brain in brain.socketID(of: id) }
-        return FakeMember(userID: userID, channel: channel, socketID: socketID, id: id, engine: engine)
+        return FakeMember(userId: userId, channel: channel, socketID: socketID, id: id, engine: engine)
     }
 }

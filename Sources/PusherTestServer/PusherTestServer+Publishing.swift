@@ -45,19 +45,19 @@ extension PusherTestServer {
     /// - Parameters:
     ///   - name: the event's name, 1 to 200 bytes.
     ///   - data: relayed byte for byte; commonly JSON text. Its size is not limited.
-    ///   - userID: the user's id, 1 to 128 bytes.
+    ///   - userId: the user's id, 1 to 128 bytes.
     /// - Returns: how many connections the event goes to: 0 if the user's own channel is not subscribed yet, for which
     ///   ``waitForSignIn(of:timeout:)`` waits.
     /// - Throws: ``ServerError`` with ``ServerError/Code/invalidEvent`` if the name or the id breaks the protocol's
     ///   rules.
     @discardableResult
-    public func publish(event name: String, data: String, toUser userID: String) throws -> Int {
-        try publish(event: name, data: data, to: ChannelName.serverToUserPrefix + userID)
+    public func publish(event name: String, data: String, toUser userId: String) throws -> Int {
+        try publish(event: name, data: data, to: ChannelName.serverToUserPrefix + userId)
     }
 
     /// Ends the connections that a user has signed in on, with code 4009.
-    public func terminateConnections(ofUser userID: String) {
-        engine.step { brain in brain.terminateConnections(ofUser: userID) }
+    public func terminateConnections(ofUser userId: String) {
+        engine.step { brain in brain.terminateConnections(ofUser: userId) }
     }
 
     /// Forgets the last event of a cache channel, or of all where `channel` is nil, as if its time were over.

@@ -23,10 +23,10 @@ extension Demo {
 
         try timeline.note(.network, "the connection is cut")
         server.dropConnections()
-        guard let resubscription = await resubscriptions.next() else {
+        guard let gap = await resubscriptions.next() else {
             throw ExitMessage("The channel was not subscribed again.")
         }
-        let away = Int(resubscription.away.seconds * 1_000)
+        let away = Int(gap.seconds * 1_000)
         try timeline.note(.ada, "subscribed to \(channel.name) again; it was away for \(away) ms")
         for id in eventCount + 1...2 * eventCount {
             try await publish(Order(id: id, item: "tea"), on: channel, receivedBy: &orders)

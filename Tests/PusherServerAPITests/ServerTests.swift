@@ -1,3 +1,4 @@
+import ClientTestSupport
 import Foundation
 import NIOHTTP1
 import PusherClient
@@ -110,7 +111,7 @@ struct ServerTests {
     @Test("an event for a user reaches the user, whose connections can be terminated")
     func users() async throws {
         var options = PusherTestServer.Options()
-        options.authenticateUser = { _ in .allow(userID: "ada lovelace/ü") }
+        options.authenticateUser = { _ in .allow(userId: "ada lovelace/ü") }
         try await PusherTestServer.withServer(options: options) { server in
             let (api, pusher) = (try Self.api(of: server), client(of: server))
             var events = pusher.user.events(named: "hello").makeAsyncIterator()
@@ -133,7 +134,7 @@ struct ServerTests {
             let pusher = Pusher(
                 key: server.options.application.key,
                 options: PusherClientOptions(
-                    authMethod: .authorizer(authorizer: BackendAuthorizer(api: api)),
+                    authMethod: .authorizer { try api.auth(of: $0) },
                     host: .host(server.host),
                     port: server.port,
                     useTLS: false,
@@ -175,7 +176,7 @@ struct ServerTests {
                 )
                 #expect(webhook.events.map(\.name) == [.channelOccupied, .memberAdded])
                 #expect(webhook.events.last?.channel == "presence-a")
-                #expect(webhook.events.last?.userID != nil)
+                #expect(webhook.events.last?.userId != nil)
                 await pusher.disconnected()
             }
         }
@@ -309,14 +310,10 @@ struct ServerTests {
 }
 
 /// A backend without HTTP between it and the client.
-private final class BackendAuthorizer: AsyncAuthorizer {
-    let api: PusherServerAPI
-
-    init(api: PusherServerAPI) { self.api = api }
-
-    func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth {
+extension PusherServerAPI {
+    fileprivate func auth(of request: AuthorizationRequest) throws -> PusherAuth {
         let isPresence = request.channelName.hasPrefix("presence-")
-        let answer = try api.authorizeChannel(
+        let answer = try authorizeChannel(
             request.channelName,
             socketID: request.socketID,
             member: isPresence ? .init(id: "7") : nil

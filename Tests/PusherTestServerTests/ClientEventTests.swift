@@ -24,7 +24,7 @@ struct ClientEventTests {
     }
 
     @Test("say who sent them on presence channels", arguments: ["presence-x", "presence-cache-x"])
-    func userID(channel: String) {
+    func userId(channel: String) {
         var server = BrainTranscript.connected(2)
         for number in 1...2 { _ = server.join(number, channel, "\(number)") }
         let text = #"{"event":"client-e","data":{},"channel":"\#(channel)","user_id":"1"}"#

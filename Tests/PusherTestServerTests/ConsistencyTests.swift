@@ -69,7 +69,7 @@ struct ConsistencyTests {
             for case .send(let connection, .text(let text)) in actions {
                 try rosters[connection.rawValue]?.receive(text)
             }
-            let present = Set(server.brain.presenceMembers(of: "presence-x").map(\.userID))
+            let present = Set(server.brain.presenceMembers(of: "presence-x").map(\.userId))
             for (number, roster) in rosters {
                 let isSubscribed = server.brain.isSubscribed(id(number), to: "presence-x")
                 #expect(isSubscribed == (roster.members != nil))

@@ -62,13 +62,25 @@ struct FakeMemberTests {
                 message("pusher_internal:member_added", #"{"user_id":"bob","user_info":{"name":"Bob"}}"#, Room.name)
             ]
         )
-        #expect(room.server.members(of: Room.name).map(\.userID) == ["ada", "bob"])
+        #expect(room.server.members(of: Room.name).map(\.userId) == ["ada", "bob"])
         #expect(room.server.subscriptionCount(of: Room.name) == 1)
-        #expect(room.server.records.contains { $0.event == .memberJoined(channel: Room.name, userID: "bob") })
+        #expect(room.server.records.contains { $0.event == .memberJoined(channel: Room.name, userId: "bob") })
         bob.leave()
         bob.leave()
         #expect(room.texts() == [message("pusher_internal:member_removed", #"{"user_id":"bob"}"#, Room.name)])
-        #expect(room.server.members(of: Room.name).map(\.userID) == ["ada"])
+        #expect(room.server.members(of: Room.name).map(\.userId) == ["ada"])
+    }
+
+    @Test("they have socket ids from the row that connections have, so none has that of another")
+    func socketIDs() throws {
+        let room = Room()
+        let bob = try room.server.join("bob", in: Room.name)
+        room.open()
+        let eve = try room.server.join("eve", in: Room.name)
+        #expect(bob.socketID == "7.1")
+        #expect(room.server.connections.map(\.socketID) == ["7.2"])
+        #expect(eve.socketID == "7.3")
+        #expect(bob.userId == "bob")
     }
 
     @Test("who subscribes later finds them")
@@ -76,10 +88,10 @@ struct FakeMemberTests {
         let room = Room()
         try room.server.join("bob", in: Room.name)
         room.open()
-        #expect(room.server.members(of: Room.name).map(\.userID) == ["bob", "ada"])
+        #expect(room.server.members(of: Room.name).map(\.userId) == ["bob", "ada"])
         room.server.dropConnections()
         _ = room.texts()
-        #expect(room.server.members(of: Room.name).map(\.userID) == ["bob"])
+        #expect(room.server.members(of: Room.name).map(\.userId) == ["bob"])
     }
 
     @Test("a user who is there twice leaves once")
@@ -124,9 +136,9 @@ struct FakeMemberTests {
     @Test("what breaks the rules is thrown, and says which rule")
     func refused() throws {
         let room = Room { $0.maximumMemberCount = 1 }
-        func failure(_ userID: String, _ channel: String, _ info: String? = nil) -> PusherTestServer.ServerError? {
+        func failure(_ userId: String, _ channel: String, _ info: String? = nil) -> PusherTestServer.ServerError? {
             #expect(throws: PusherTestServer.ServerError.self) {
-                try room.server.join(userID, in: channel, userInfo: info)
+                try room.server.join(userId, in: channel, userInfo: info)
             }
         }
         for (error, text) in [

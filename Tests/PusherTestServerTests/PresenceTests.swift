@@ -39,7 +39,7 @@ struct PresenceTests {
         )
         #expect(
             server.brain.presenceMembers(of: "presence-x") == [
-                .init(userID: "a", userInfo: info), .init(userID: "b"), .init(userID: "10", userInfo: "[1]"),
+                .init(userId: "a", userInfo: info), .init(userId: "b"), .init(userId: "10", userInfo: "[1]"),
             ]
         )
         #expect(
@@ -75,9 +75,9 @@ struct PresenceTests {
         ).auth
         let subscribe = Envelope.subscribe(channel: "presence-x", auth: auth, channelData: data)
         let joined = server.brain.received(.text(subscribe.jsonText), on: id(1))
-        #expect(joined.contains(.record(socketID: "7.1", .memberJoined(channel: "presence-x", userID: "a"))))
+        #expect(joined.contains(.record(socketID: "7.1", .memberJoined(channel: "presence-x", userId: "a"))))
         let left = server.brain.connectionEnded(id(1))
-        #expect(left.contains(.record(socketID: "7.1", .memberLeft(channel: "presence-x", userID: "a"))))
+        #expect(left.contains(.record(socketID: "7.1", .memberLeft(channel: "presence-x", userId: "a"))))
     }
 
     @Test("no subscription_count on presence channels")

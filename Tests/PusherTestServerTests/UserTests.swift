@@ -36,7 +36,7 @@ struct UserTests {
         _ = server.connect(1234, "/app/\(options.application.key)")
         let actions = server.signIn(1234, auth: "\(options.application.key):\(signature)", userData)
         #expect(actions.first == .send(1234, success(userData)))
-        #expect(server.brain.openConnections.first?.userID != nil)
+        #expect(server.brain.openConnections.first?.userId != nil)
     }
 
     @Test("signing in again as the same user succeeds, as another one fails")
@@ -47,7 +47,7 @@ struct UserTests {
         #expect(
             server.signIn(1, #"{"id":"b"}"#) == [.error(1, "The connection is signed in as another user already")]
         )
-        #expect(server.brain.openConnections.map(\.userID) == ["a"])
+        #expect(server.brain.openConnections.map(\.userId) == ["a"])
     }
 
     @Test(
@@ -60,7 +60,7 @@ struct UserTests {
     func invalidUserData(userData: LongText) {
         var server = BrainTranscript.connected()
         #expect(server.signIn(1, userData.text).events == [EventName.error])
-        #expect(server.brain.openConnections.map(\.userID) == [nil])
+        #expect(server.brain.openConnections.map(\.userId) == [nil])
     }
 
     @Test("messages of every wrong shape", arguments: [Dialect.pusher, .reverb, .slanger])

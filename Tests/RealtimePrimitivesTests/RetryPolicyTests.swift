@@ -9,7 +9,7 @@ struct RetryPolicyTests {
 
     @Test("The default doubles from one second up to half a minute, without end")
     func defaults() {
-        let policy: some RetryPolicy = .exponential
+        let policy: some RetryPolicy = .exponential()
         let bounds = (0...9).map { policy.delay(for: Self.context($0, random: 1)) }
         #expect(bounds == [1, 2, 4, 8, 16, 30, 30, 30, 30, 30].map { .seconds($0) })
     }
@@ -26,7 +26,7 @@ struct RetryPolicyTests {
 
     @Test("Jitter is full: evenly between nothing and the bound", arguments: [0, 0.25, 0.5, 0.875])
     func jitter(random: Double) {
-        #expect(ExponentialRetryPolicy().delay(for: Self.context(3, random: random)) == .seconds(8) * random)
+        #expect(ExponentialBackOff().delay(for: Self.context(3, random: random)) == .seconds(8) * random)
     }
 
     @Test(
@@ -34,49 +34,49 @@ struct RetryPolicyTests {
         arguments: [(-1.0, 0), (2, 8), (.nan, 0), (.infinity, 8)]
     )
     func senselessRandom(random: Double, seconds: Int) {
-        #expect(ExponentialRetryPolicy().delay(for: Self.context(3, random: random)) == .seconds(seconds))
+        #expect(ExponentialBackOff().delay(for: Self.context(3, random: random)) == .seconds(seconds))
     }
 
     @Test(
         "Base, factor and cap",
         arguments: [
             (
-                ExponentialRetryPolicy(base: .milliseconds(100), factor: 3, cap: .seconds(1)),
+                ExponentialBackOff(base: .milliseconds(100), factor: 3, cap: .seconds(1)),
                 [100, 300, 900, 1_000, 1_000]
             ),
             (
-                ExponentialRetryPolicy(base: .seconds(2), factor: 1, cap: .seconds(9)),
+                ExponentialBackOff(base: .seconds(2), factor: 1, cap: .seconds(9)),
                 [2_000, 2_000, 2_000, 2_000, 2_000]
             ),
-            (ExponentialRetryPolicy(base: .seconds(2), factor: 0.5), [2_000, 2_000, 2_000, 2_000, 2_000]),
-            (ExponentialRetryPolicy(base: .seconds(2), factor: .nan), [2_000, 2_000, 2_000, 2_000, 2_000]),
-            (ExponentialRetryPolicy(base: .seconds(5), cap: .seconds(3)), [3_000, 3_000, 3_000, 3_000, 3_000]),
-            (ExponentialRetryPolicy(base: .zero), [0, 0, 0, 0, 0]),
-            (ExponentialRetryPolicy(base: .seconds(-1)), [0, 0, 0, 0, 0]),
-            (ExponentialRetryPolicy(cap: .seconds(-1)), [0, 0, 0, 0, 0]),
+            (ExponentialBackOff(base: .seconds(2), factor: 0.5), [2_000, 2_000, 2_000, 2_000, 2_000]),
+            (ExponentialBackOff(base: .seconds(2), factor: .nan), [2_000, 2_000, 2_000, 2_000, 2_000]),
+            (ExponentialBackOff(base: .seconds(5), cap: .seconds(3)), [3_000, 3_000, 3_000, 3_000, 3_000]),
+            (ExponentialBackOff(base: .zero), [0, 0, 0, 0, 0]),
+            (ExponentialBackOff(base: .seconds(-1)), [0, 0, 0, 0, 0]),
+            (ExponentialBackOff(cap: .seconds(-1)), [0, 0, 0, 0, 0]),
         ]
     )
-    func bounds(policy: ExponentialRetryPolicy, milliseconds: [Int]) {
+    func bounds(policy: ExponentialBackOff, milliseconds: [Int]) {
         #expect((0..<5).map { policy.bound(retryCount: $0) } == milliseconds.map { .milliseconds($0) })
     }
 
     @Test("A large count is answered at once, with the cap", arguments: [64, 2_000, Int.max])
     func largeCounts(retryCount: Int) {
         for factor in [2, 1.000_001, 1e300, .infinity] {
-            let bound = ExponentialRetryPolicy(factor: factor).bound(retryCount: retryCount)
+            let bound = ExponentialBackOff(factor: factor).bound(retryCount: retryCount)
             #expect(bound == .seconds(30) || (retryCount < 1_000_000 && factor < 1.1))
         }
     }
 
     @Test("A count below zero, and members set to nonsense, trap nothing")
     func nonsense() {
-        #expect(ExponentialRetryPolicy().bound(retryCount: .min) == .seconds(1))
-        var policy = ExponentialRetryPolicy()
+        #expect(ExponentialBackOff().bound(retryCount: .min) == .seconds(1))
+        var policy = ExponentialBackOff()
         policy.factor = -2
         #expect(policy.bound(retryCount: 3) == .seconds(1))
         policy.base = .seconds(-3)
         #expect(policy.delay(for: Self.context(3, random: 1)) == .zero)
-        policy = ExponentialRetryPolicy(base: .seconds(Int64.max), factor: 1e300, cap: .seconds(Int64.max))
+        policy = ExponentialBackOff(base: .seconds(Int64.max), factor: 1e300, cap: .seconds(Int64.max))
         #expect(policy.bound(retryCount: 9) == .seconds(Int64.max))
     }
 
@@ -90,6 +90,6 @@ struct RetryPolicyTests {
 
     @Test("An empty list gives up at once", arguments: [true, false])
     func emptyList(repeatsLast: Bool) {
-        #expect(FixedRetryPolicy([], repeatsLast: repeatsLast).delay(for: Self.context(0)) == nil)
+        #expect(StandardRetryPolicy.delays([], repeatsLast: repeatsLast).delay(for: Self.context(0)) == nil)
     }
 }

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import PusherClient
 import PusherTestServer
 import TestSupport

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import PusherClient
 import PusherTestServer
 import TestSupport
@@ -46,6 +47,23 @@ struct TestServerAccessTests {
             let careful = client(TLSOptions())
             let error = await #expect(throws: PusherClientError.self) { try await careful.connected() }
             #expect(error?.tlsFailure?.reason == .unknownIssuer)
+        }
+    }
+
+    @Test("it is who the test says, on presence channels and at the sign-in")
+    func user() async throws {
+        try await PusherTestServer.withServer { server in
+            let pusher = Pusher(
+                key: server.access.key,
+                options: PusherClientOptions(testing: server.access, userId: "ada")
+            )
+            try await pusher.connected()
+            let room = pusher.subscribeToPresenceChannel(channelName: "presence-room")
+            try await room.subscribed()
+            try await pusher.signedIn()
+            #expect(room.myId == "ada" && pusher.user.userId == "ada")
+            #expect(server.members(of: "presence-room").map(\.userId) == ["ada"])
+            await pusher.disconnected()
         }
     }
 

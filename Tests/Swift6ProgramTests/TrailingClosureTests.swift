@@ -7,10 +7,10 @@ import Testing
 struct TrailingClosureTests {
     init() { DefaultLogger.silence() }
 
-    private func client(of server: PusherTestServer, userID: String) -> Pusher {
+    private func client(of server: PusherTestServer, userId: String) -> Pusher {
         let endpoint = PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS)
         let options = PusherClientOptions(endpoint: endpoint)
-        options.authMethod = .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": userID])
+        options.authMethod = .endpoint(server.httpURL + "/pusher/auth", parameters: ["user_id": userId])
         options.callbackQueue = .eventLoop
         return Pusher(key: server.options.application.key, options: options)
     }
@@ -19,7 +19,7 @@ struct TrailingClosureTests {
     func closures() async throws {
         try await PusherTestServer.withServer { server in
             let (lines, writer) = AsyncStream.makeStream(of: String.self)
-            let (pusher, guest) = (client(of: server, userID: "ada"), client(of: server, userID: "bob"))
+            let (pusher, guest) = (client(of: server, userId: "ada"), client(of: server, userId: "bob"))
             TrailingClosures.start(pusher) { writer.yield($0) }
             for name in ["presence-a", "presence-b", "presence-c", "presence-d", "orders", "news", "typed"] {
                 try await server.waitForSubscription(to: name, timeout: .patience)

@@ -28,32 +28,43 @@ package final class ChatRoom {
     /// - Throws: If the backend does not let the user in, or the server ends the connection for good. A lost connection
     ///   is no error: the client reconnects, and `state.banner` says so.
     package func run() async throws {
-        // All sequences are made before the client connects, so that they miss nothing.
-        let statuses = pusher.statuses(every: .seconds(1))
-        let memberships = room.memberships
-        let messages = room.events(named: "client-message", as: Message.self)
-        let typing = room.events(named: "client-typing")
-        let announced = announcements.values(named: "announcement", as: Message.self)
-
-        // Carried out last: after the tasks that follow have ended.
-        defer { (state.isInside, state.banner) = (false, "You have left the room") }
-        async let _ = follow(statuses) { chat, status in chat.state.banner = status.banner }
-        async let _ = follow(memberships) { chat, _ in chat.showPeople() }
-        async let _ = follow(messages) { chat, message in
-            chat.add(message.value, from: message.userId ?? "somebody")
+        // Both begin before the client connects, so that they miss nothing.
+        let observations = observeEvents()
+        let banner = Task { [statuses = pusher.statuses(every: .seconds(1))] in
+            for await status in statuses where !Task.isCancelled { state.banner = status.banner }
         }
-        async let _ = follow(typing) { chat, event in chat.showTyping(event.userId) }
-        async let _ = follow(announced) { chat, message in chat.add(message, from: "announcement") }
-
+        defer {
+            for observation in observations { observation.cancel() }
+            banner.cancel()
+            state.isInside = false
+            state.banner = "You have left the room"
+        }
+        // Connects, and disconnects when the closure returns or throws.
         try await pusher.withConnection { _ in
             // The backend says who the user is.
             try await pusher.signedIn()
             try await room.subscribed()
             try await announcements.subscribed()
             state.isInside = true
-            // Until the task is cancelled, or the connection ends for good.
+            // There is nothing more to do here. This ends when the task is cancelled, or the connection ends for good.
             for await _ in pusher.statuses {}
         }
+    }
+
+    /// What `bind` is in pusher-js. The callbacks stay bound for as long as what `observe` returns is kept.
+    private func observeEvents() -> [EventObservation] {
+        let peopleChanges = ["pusher:subscription_succeeded", "pusher:member_added", "pusher:member_removed"]
+        return [
+            room.observe(named: "client-message", as: Message.self, on: .shared) { [weak self] message in
+                self?.add(message.value, from: message.userId ?? "somebody")
+            },
+            room.observe(named: "client-typing", on: .shared) { [weak self] event in
+                if let user = event.userId { self?.showTyping(user) }
+            },
+            announcements.observe(named: "announcement", as: Message.self, on: .shared) { [weak self] message in
+                self?.add(message.value, from: "announcement")
+            },
+        ] + peopleChanges.map { name in room.observe(named: name, on: .shared) { [weak self] _ in self?.showPeople() } }
     }
 
     /// Sends a message to everybody in the room.
@@ -67,14 +78,7 @@ package final class ChatRoom {
     }
 
     /// Tells the others that the user is typing. Call it for each key: what the server's limit does not allow is dropped.
-    package func userIsTyping() { room.sendLatest("client-typing", data: [String: String]()) }
-
-    private func follow<Elements: AsyncSequence & Sendable>(
-        _ elements: Elements,
-        _ show: @MainActor (ChatRoom, Elements.Element) -> Void
-    ) async where Elements.Failure == Never {
-        for await element in elements { show(self, element) }
-    }
+    package func userIsTyping() { room.sendLatest("client-typing", data: ["isTyping": true]) }
 
     private func add(_ message: Message, from sender: String) {
         state.typing.remove(sender)
@@ -86,13 +90,13 @@ package final class ChatRoom {
         state.typing.formIntersection(state.people)
     }
 
-    private func showTyping(_ user: String?) {
-        guard let user else { return }
+    /// Shows that somebody is typing, for three seconds from the last key.
+    private func showTyping(_ user: String) {
         state.typing.insert(user)
         typingEnds[user]?.cancel()
         typingEnds[user] = Task { [weak self] in
-            guard (try? await Task.sleep(for: .seconds(3))) != nil else { return }
-            self?.state.typing.remove(user)
+            try? await Task.sleep(for: .seconds(3))
+            if !Task.isCancelled { self?.state.typing.remove(user) }
         }
     }
 }

@@ -3,9 +3,13 @@ import PusherClient
 /// What a user interface shows of a room.
 package struct ChatState: Hashable, Sendable {
     package struct Line: Hashable, Sendable {
-        package let sender, text: String
+        package let sender: String
+        package let text: String
 
-        package init(_ sender: String, _ text: String) { (self.sender, self.text) = (sender, text) }
+        package init(_ sender: String, _ text: String) {
+            self.sender = sender
+            self.text = text
+        }
     }
 
     /// Why nothing arrives at the moment; nil while the client is connected.

@@ -66,10 +66,7 @@ final class Person {
     private let states: AsyncStream<ChatState>
 
     init(_ user: String, on server: PusherTestServer) {
-        // The test server's backend takes the form's user for who asks.
-        let options = PusherClientOptions(testing: server.access)
-        options.authMethod = .endpoint(server.access.channelAuthorizationURL, parameters: ["user_id": user])
-        options.userAuthMethod = .endpoint(server.access.userAuthenticationURL, parameters: ["user_id": user])
+        let options = PusherClientOptions(testing: server.access, userId: user)
         options.logLevel = .silent
         let room = ChatRoom("room", key: server.access.key, options: options)
         let (states, continuation) = AsyncStream.makeStream(of: ChatState.self)

@@ -12,7 +12,7 @@ import RealtimeHTTP
 /// ```
 /// There are five cases, as in PusherSwift. What goes past them is made by static functions:
 /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)``, ``endpoint(_:)``,
-/// ``authorizer(_:)`` and ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
+/// ``authorizer(_:)``, ``batchAuthorizer(maximumBatchSize:_:)`` and ``inline(secret:encryptionMasterKey:)``. Printing a method shows no secret.
 public enum AuthMethod: Sendable {
     /// A `POST` request to an endpoint of your backend, of which only the URL is to be said. See
     /// ``endpoint(_:method:headers:parameters:timeout:headersProvider:parametersProvider:)`` for more.
@@ -78,6 +78,22 @@ extension AuthMethod {
         _ authorize: @escaping @Sendable (AuthorizationRequest) async throws -> PusherAuth
     ) -> AuthMethod {
         .authorizer(authorizer: ClosureAuthorizer(body: authorize))
+    }
+
+    /// Answers that a closure gives for several channels at once, as they come up when the client connects again.
+    ///
+    /// It is the case ``authorizer(authorizer:)`` in a pattern.
+    ///
+    /// - Parameters:
+    ///   - maximumBatchSize: The most channels of one call; less than 1 counts as 1. Default: 100.
+    ///   - authorize: Returns a result for each channel of one connection, keyed by the channel's name. A channel that is missing
+    ///     fails. It throws if no channel has an answer, as with ``authorizer(_:)``.
+    public static func batchAuthorizer(
+        maximumBatchSize: Int = 100,
+        _ authorize:
+            @escaping @Sendable ([AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>]
+    ) -> AuthMethod {
+        .authorizer(authorizer: BatchClosureAuthorizer(maximumBatchSize: maximumBatchSize, body: authorize))
     }
 
     /// Signatures made here, and the keys of encrypted channels too: for tests and for servers.

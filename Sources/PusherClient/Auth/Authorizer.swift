@@ -4,8 +4,8 @@
     public import Foundation
 #endif
 
-/// Answers authorization requests with a completion handler. In new code an ``AsyncAuthorizer`` is simpler, and can say
-/// what went wrong.
+/// Answers authorization requests with a completion handler. In new code ``AuthMethod/authorizer(_:)`` is simpler, and
+/// can say what went wrong.
 @preconcurrency public protocol Authorizer: Sendable {
     /// Called once for each try, on a dispatch queue where it may block; for several channels at once, on several
     /// threads.

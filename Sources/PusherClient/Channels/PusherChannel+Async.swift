@@ -38,10 +38,14 @@ extension PusherChannel {
         return self
     }
 
-    /// Says when the channel is subscribed again after it was not, and how long it was away. Events of that time were not
+    /// How long the channel was not subscribed, each time that it is subscribed again. Events of that time were not
     /// delivered: fetch what you need of them.
+    ///
+    /// ```swift
+    /// for await gap in channel.resubscriptions { try await store.reload(last: gap) }
+    /// ```
     ///
     /// That is so after a lost connection, and after ``Pusher/disconnect()`` and ``Pusher/connect()``,
     /// ``Pusher/reconnectNow()``, ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` or ``resubscribe()``.
-    public var resubscriptions: EventSequence<Resubscription> { makeSequence(of: \.resubscriptions) }
+    public var resubscriptions: EventSequence<Duration> { makeSequence(of: \.resubscriptions) }
 }

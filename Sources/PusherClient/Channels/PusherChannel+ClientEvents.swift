@@ -66,10 +66,9 @@ extension PusherChannel {
     /// Sends an event of which only the newest counts, for example that somebody is typing. Returns at once.
     ///
     /// If the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``) makes it wait, the next one
-    /// of that name replaces it, behind the events that the channel has waiting. So it delays other events no more than once.
-    /// If the channel is not subscribed,
-    /// or the connection is lost meanwhile, it is dropped. Dropped events are counted in ``Pusher/statistics``, and not
-    /// reported.
+    /// of that name takes its place. So it delays other events no more than once, and is sent when its turn comes. If the
+    /// channel is not subscribed, or the connection is lost meanwhile, it is dropped. Dropped events are counted in
+    /// ``Pusher/statistics``, and not reported.
     ///
     /// ```swift
     /// channel.sendLatest("client-typing", data: Typing(user: "ada"))
@@ -78,7 +77,7 @@ extension PusherChannel {
     /// - Parameters:
     ///   - eventName: The event's name, which begins with `client-`.
     ///   - data: The data, written as JSON. What can never be sent is reported by ``Pusher/errors``, as
-    ///     ``trigger(eventName:data:)`` does.
+    ///     ``trigger(eventName:data:)`` does: also on a channel that is unsubscribed, or whose name cannot be subscribed.
     ///   - encoder: What writes it.
     public func sendLatest(_ eventName: String, data: some Encodable, encoder: JSONEncoder = JSONEncoder()) {
         let encoding = engine.options.clientEventEncoding

@@ -29,7 +29,7 @@ public class PusherChannel: @unchecked Sendable {
     /// for.
     struct Observers: Sendable {
         var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
-        var resubscriptions: Broadcast<Resubscription>?
+        var resubscriptions: Broadcast<Duration>?
         var isFinished = false
     }
 
@@ -184,14 +184,6 @@ extension PusherChannel: Hashable {
 
     /// Hashes the object's identity.
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
-}
-
-/// A channel is subscribed again after it was not: after a loss, or because the application wanted it so.
-public struct Resubscription: Hashable, Sendable {
-    /// The channel.
-    public let channelName: String
-    /// How long it was not subscribed. Events of that time were not delivered.
-    public let away: Duration
 }
 
 /// What a channel's name says about it, in PusherSwift's terms. It keeps PusherSwift's three cases, for code that switches

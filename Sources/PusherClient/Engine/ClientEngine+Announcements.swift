@@ -15,9 +15,7 @@ extension ClientEngine {
         announce(envelope, on: id)
         let name = channel.name
         notify(keep: .outcomes) { $0.subscribedToChannel(name: name) }
-        guard let away else { return }
-        let resubscription = Resubscription(channelName: name, away: away)
-        channel.broadcast(resubscription, to: \.resubscriptions)
+        if let away { channel.broadcast(away, to: \.resubscriptions) }
     }
 
     func subscriptionFailed(_ id: ChannelID, _ error: SubscriptionError, _ envelope: Envelope) {
@@ -127,19 +125,6 @@ extension ClientEngine {
     func watchlistChanged(_ event: WatchlistEvent) {
         broadcast(event, to: watchlistEvents)
         watchlistCallbacks.deliver(event, for: self)
-    }
-}
-
-extension ClientEngine {
-    /// Adds the status to a sequence of statuses again and again while the client waits before an attempt, for as long as
-    /// there is the sequence.
-    func repeatStatus(every interval: Duration, to buffer: EventBuffer<ConnectionStatus>) {
-        let interval = TimeAmount(interval)
-        eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
-            guard let self, let buffer, !buffer.isFinished else { return task.cancel() }
-            let status = self.status
-            if case .waiting = status { self.count(buffer.add(status)) }
-        }
     }
 }
 

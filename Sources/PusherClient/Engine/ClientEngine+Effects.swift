@@ -39,6 +39,7 @@ extension ClientEngine {
                 logTransport()
             }
             broadcast(status, to: statuses)
+            restartCountdowns(for: status)
         case .report(let error): report(error)
 
         case .deliver(let recipient, let envelope):

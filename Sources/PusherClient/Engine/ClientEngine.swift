@@ -5,6 +5,7 @@ import NIOConcurrencyHelpers
 package import NIOCore
 import PusherProtocol
 package import RealtimeHTTP
+package import RealtimeNetworking
 
 /// The shell around the machine: transitions under one lock, effects on one event loop, in transition order.
 package final class ClientEngine: Sendable {
@@ -48,6 +49,7 @@ package final class ClientEngine: Sendable {
         /// What the log has said last of it.
         var keepAliveInterval: Duration?
         var transport: TransportReport?
+        var countdowns = Countdowns()
         var counts = DeliveryCounts()
         #if Metrics
             /// Taken out while it tells: the factory's code may call the client, which comes back to it.

@@ -3,6 +3,8 @@ import NIOCore
 /// What a client has at the moment: for tests that look for what is left behind.
 package struct Holdings: Sendable {
     package var timers: [TimerID.Purpose]
+    /// Timers that repeat the status.
+    package var countdowns: Int
     package var sockets: [AttemptID]
     /// Authorizations that are being asked for, or about to be.
     package var authorizations: Int
@@ -15,7 +17,7 @@ package struct Holdings: Sendable {
     package var effects: Int
 
     /// Whether nothing is under way, as it must be when the client is disconnected.
-    package var isIdle: Bool { timers.isEmpty && sockets.isEmpty && authorizations == 0 }
+    package var isIdle: Bool { timers.isEmpty && countdowns == 0 && sockets.isEmpty && authorizations == 0 }
 }
 
 extension ClientEngine {
@@ -25,6 +27,7 @@ extension ClientEngine {
         let loopState = loopState.value
         return Holdings(
             timers: loopState.timers.purposes,
+            countdowns: loopState.countdowns.timerCount,
             sockets: Array(loopState.connections.keys),
             authorizations: loopState.authorizations.count,
             tries: loopState.authorizations.unansweredCount,

@@ -14,7 +14,7 @@ extension CoreConfiguration {
         queuedClientEvents = options.limits.queuedClientEvents
         clientEventsPerSecond = options.limits.clientEventsPerSecond
         // PusherSwift's bound is that of the default policy. Another policy has bounds of its own.
-        if (options.retryPolicy as? ExponentialRetryPolicy) != .exponential { maximumRetryDelay = nil }
+        if (options.retryPolicy as? StandardRetryPolicy)?.isDefault != true { maximumRetryDelay = nil }
         if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
     }
 }

@@ -31,7 +31,7 @@ extension PusherClientOptions {
         /// The bytes that all sequences and the callback queue keep together, to within 64 KiB for each. Default: 32 MiB.
         public var totalBufferSize: Int = 32 * 1_024 * 1_024
         /// How many requests for authorizations of channels are made at once; the others wait, and their time does not
-        /// run. Default: 16; a ``BatchAuthorizer`` says for itself how many channels it takes in one. That of the user
+        /// run. Default: 16; a ``AuthMethod/batchAuthorizer(maximumBatchSize:_:)`` says for itself how many channels it takes in one. That of the user
         /// never waits, and is one more.
         public var authorizationsAtOnce: Int = 16
         /// How often an authorization is asked for before it has failed, where asking again can help. Default: 3.

@@ -12,11 +12,18 @@ extension PusherClientOptions {
     ///
     /// - Parameters:
     ///   - server: What the test server says about itself.
+    ///   - userId: The user whom the server's endpoints take the client for, on presence channels and at the sign-in. Default:
+    ///     one of its own for each connection.
     ///   - callbackQueue: Where callbacks run. Default: the main queue.
-    public convenience init(testing server: TestServerAccess, callbackQueue: CallbackQueue = .main) {
+    public convenience init(
+        testing server: TestServerAccess,
+        userId: String? = nil,
+        callbackQueue: CallbackQueue = .main
+    ) {
         self.init(endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS))
-        authMethod = .endpoint(server.channelAuthorizationURL)
-        userAuthMethod = .endpoint(server.userAuthenticationURL)
+        let parameters = AuthEndpoint.Parameters(userId.map { ["user_id": $0] } ?? [:])
+        authMethod = .endpoint(server.channelAuthorizationURL, parameters: parameters)
+        userAuthMethod = .endpoint(server.userAuthenticationURL, parameters: parameters)
         retryPolicy = .delays([.milliseconds(20)])
         tls = TLSOptions(trustRoots: server.trustRoot.map { .only(pem: $0) } ?? .system)
         proxy = .direct

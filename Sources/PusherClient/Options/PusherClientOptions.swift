@@ -29,7 +29,7 @@ public final class PusherClientOptions: Sendable {
         var activityTimeout: TimeInterval?
         var attemptsToReturnJSONObject = true
         var timeouts = PusherTimeouts()
-        var retryPolicy: any RetryPolicy = .exponential
+        var retryPolicy: any RetryPolicy = .exponential()
         var authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5))
         var clientEventEncoding = ClientEventEncoding.json
         var payloadTransformer: (any PayloadTransformer)?

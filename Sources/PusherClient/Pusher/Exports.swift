@@ -1,5 +1,7 @@
 // What users of the client see of the other targets: errors, states and statistics, options of TLS, the proxy and retries.
 @_exported public import PusherCore
-@_exported public import RealtimeNetworking
 @_exported public import RealtimePrimitives
 @_exported public import struct PusherProtocol.TestServerAccess
+@_exported public import enum RealtimeNetworking.HTTPProxy
+@_exported public import struct RealtimeNetworking.TLSFailure
+@_exported public import struct RealtimeNetworking.TLSOptions

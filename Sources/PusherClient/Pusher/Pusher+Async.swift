@@ -118,7 +118,8 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// - Parameter interval: The time between two statuses while the client waits; less than 10 ms counts as that.
+    /// - Parameter interval: The time between two statuses while the client waits, counted from the beginning of the wait; less
+    ///   than 10 ms counts as that.
     public func statuses(every interval: Duration) -> EventSequence<ConnectionStatus> {
         let sequence = engine.statuses.makeSequence()
         engine.repeatStatus(every: max(interval, .milliseconds(10)), to: sequence.buffer)

@@ -34,33 +34,15 @@ extension Pusher {
         onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
     ) -> PusherChannel {
-        let engine = engine
-        let authorization = auth.map { Authorization($0) }
-        let (channel, isNew) = engine.step { state, now in
-            let result = state.machine.subscribe(channelName, auth: authorization, now: now, into: &state.pending)
-            return state.channel(of: result) {
-                Self.makeChannel(
-                    channelName,
-                    result.id,
-                    engine,
-                    onMemberAdded: onMemberAdded,
-                    onMemberRemoved: onMemberRemoved,
-                    onSubscriptionCountChanged: onSubscriptionCountChanged,
-                    fault: result.error
-                )
-            }
-        }
-        if channel.fault != nil { channel.retire() }
-        guard !isNew else {
-            warn(about: channelName, hasMemberClosures: onMemberAdded != nil || onMemberRemoved != nil)
-            return channel
-        }
-        if let onSubscriptionCountChanged { channel.onSubscriptionCountChanged = onSubscriptionCountChanged }
-        if let channel = channel as? PusherPresenceChannel {
-            if let onMemberAdded { channel.onMemberAdded = onMemberAdded }
-            if let onMemberRemoved { channel.onMemberRemoved = onMemberRemoved }
-        }
-        return channel
+        subscribe(
+            to: channelName,
+            auth: auth,
+            ChannelCallbacks(
+                onMemberAdded: onMemberAdded,
+                onMemberRemoved: onMemberRemoved,
+                onSubscriptionCountChanged: onSubscriptionCountChanged
+            )
+        )
     }
 
     /// Subscribes to a channel, and calls back for each event on it, on the callback queue, for as long as the channel is
@@ -89,14 +71,11 @@ extension Pusher {
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
     ) -> PusherChannel {
         // With one closure only, Swift 5 mode would take this method for closures that fit PusherSwift's too.
-        let channel = subscribe(
-            channelName,
+        subscribe(
+            to: channelName,
             auth: auth,
-            onMemberAdded: nil,
-            onSubscriptionCountChanged: onSubscriptionCountChanged
+            ChannelCallbacks(onEvent: onEvent, onSubscriptionCountChanged: onSubscriptionCountChanged)
         )
-        if let onEvent { channel.bind(eventCallback: onEvent) }
-        return channel
     }
 
     /// Subscribes to a presence channel, as
@@ -112,14 +91,15 @@ extension Pusher {
         onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
         onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil
     ) -> PusherPresenceChannel {
-        let channel = subscribePresence(
-            channelName,
-            auth: auth,
-            onMemberAdded: onMemberAdded,
-            onMemberRemoved: onMemberRemoved,
-            onSubscriptionCountChanged: onSubscriptionCountChanged
-        )
-        if let channel { return channel }
+        if PusherChannelType.isPresenceChannel(name: channelName) {
+            let callbacks = ChannelCallbacks(
+                onMemberAdded: onMemberAdded,
+                onMemberRemoved: onMemberRemoved,
+                onSubscriptionCountChanged: onSubscriptionCountChanged
+            )
+            let channel = subscribe(to: channelName, auth: auth, callbacks)
+            if let channel = channel as? PusherPresenceChannel { return channel }
+        }
         let failed = engine.step { state, _ in
             let error = SubscriptionError(
                 .invalidChannelName,
@@ -131,6 +111,32 @@ extension Pusher {
         }
         failed.retire()
         return failed
+    }
+
+    private func subscribe(to channelName: String, auth: PusherAuth?, _ callbacks: ChannelCallbacks) -> PusherChannel {
+        let engine = engine
+        let authorization = auth.map { Authorization($0) }
+        let (channel, isNew, isBound) = engine.step { state, now in
+            let result = state.machine.subscribe(channelName, auth: authorization, now: now, into: &state.pending)
+            let (channel, isNew) = state.channel(of: result) {
+                Self.makeChannel(channelName, result.id, engine, callbacks, fault: result.error)
+            }
+            // Bound in the step: its effects, which are carried out after it, can have the first event already.
+            let isBound = callbacks.onEvent.map { channel.listeners.bind(nil, by: engine.dispatcher, $0) != nil }
+            return (channel, isNew, isBound)
+        }
+        if isBound == false { _ = engine.reportUnbound("every event") }
+        if channel.fault != nil { channel.retire() }
+        guard !isNew else {
+            warn(about: channelName, hasMemberClosures: callbacks.hasMemberClosures)
+            return channel
+        }
+        if let callback = callbacks.onSubscriptionCountChanged { channel.onSubscriptionCountChanged = callback }
+        if let channel = channel as? PusherPresenceChannel {
+            if let callback = callbacks.onMemberAdded { channel.onMemberAdded = callback }
+            if let callback = callbacks.onMemberRemoved { channel.onMemberRemoved = callback }
+        }
+        return channel
     }
 
     /// Says what compiles, and is hardly meant.
@@ -154,31 +160,11 @@ extension Pusher {
         }
     }
 
-    private func subscribePresence(
-        _ channelName: String,
-        auth: PusherAuth?,
-        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?,
-        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)?,
-        onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
-    ) -> PusherPresenceChannel? {
-        guard PusherChannelType.isPresenceChannel(name: channelName) else { return nil }
-        let channel = subscribe(
-            channelName,
-            auth: auth,
-            onMemberAdded: onMemberAdded,
-            onMemberRemoved: onMemberRemoved,
-            onSubscriptionCountChanged: onSubscriptionCountChanged
-        )
-        return channel as? PusherPresenceChannel
-    }
-
     static func makeChannel(
         _ name: String,
         _ id: ChannelID,
         _ engine: ClientEngine,
-        onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
-        onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)? = nil,
-        onSubscriptionCountChanged: (@Sendable (Int) -> Void)? = nil,
+        _ callbacks: ChannelCallbacks = ChannelCallbacks(),
         fault: SubscriptionError? = nil
     ) -> PusherChannel {
         guard PusherChannelType.isPresenceChannel(name: name) else {
@@ -186,7 +172,7 @@ extension Pusher {
                 name: name,
                 id: id,
                 engine: engine,
-                onSubscriptionCountChanged: onSubscriptionCountChanged,
+                onSubscriptionCountChanged: callbacks.onSubscriptionCountChanged,
                 fault: fault
             )
         }
@@ -194,9 +180,9 @@ extension Pusher {
             name: name,
             id: id,
             engine: engine,
-            onMemberAdded: onMemberAdded,
-            onMemberRemoved: onMemberRemoved,
-            onSubscriptionCountChanged: onSubscriptionCountChanged,
+            onMemberAdded: callbacks.onMemberAdded,
+            onMemberRemoved: callbacks.onMemberRemoved,
+            onSubscriptionCountChanged: callbacks.onSubscriptionCountChanged,
             fault: fault
         )
     }
@@ -219,4 +205,14 @@ extension Pusher {
         }
         for channel in channels { channel.retire() }
     }
+}
+
+/// The closures that a call of `subscribe` has for the channel.
+struct ChannelCallbacks: Sendable {
+    var onEvent: (@Sendable (PusherEvent) -> Void)?
+    var onMemberAdded: (@Sendable (PusherPresenceChannelMember) -> Void)?
+    var onMemberRemoved: (@Sendable (PusherPresenceChannelMember) -> Void)?
+    var onSubscriptionCountChanged: (@Sendable (Int) -> Void)?
+
+    var hasMemberClosures: Bool { onMemberAdded != nil || onMemberRemoved != nil }
 }

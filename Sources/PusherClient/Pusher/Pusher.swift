@@ -3,6 +3,7 @@ public import NIOCore
 import NIOPosix
 import PusherProtocol
 import RealtimeHTTP
+import RealtimeNetworking
 
 /// A client of a Pusher Channels server.
 ///
@@ -46,23 +47,26 @@ public final class Pusher: Sendable {
         options: PusherClientOptions = PusherClientOptions(),
         eventLoopGroup: any EventLoopGroup
     ) {
-        let proxies = ProxyRules(options.proxy)
+        // All that follows has the values of one moment: other code may have the object too, and set its properties.
+        let settings = options.copyForClient()
+        let proxies = ProxyRules(settings.proxy)
         let eventLoop = eventLoopGroup.next()
         let requester = AsyncHTTPRequester(
-            tls: options.tls,
+            tls: settings.tls,
             proxies: proxies,
             eventLoopGroup: eventLoopGroup,
             // One more, for the user's; and for an HTTP transport's: two that receive, where one takes over, and one that sends.
-            maximumConnections: min(max(options.limits.authorizationsAtOnce, 1), .max - 4) + 4
+            maximumConnections: min(max(settings.limits.authorizationsAtOnce, 1), .max - 4) + 4
         )
         let transport = TransportChooser.transport(
-            for: options,
-            webSocket: WebSocketTransport(options, proxies: proxies),
+            for: settings,
+            webSocket: WebSocketTransport(settings, proxies: proxies),
             streamer: requester
         )
         self.init(
             key: key,
             options: options,
+            settings: settings,
             environment: .init(
                 eventLoop: eventLoop,
                 transport: transport,
@@ -73,8 +77,16 @@ public final class Pusher: Sendable {
     }
 
     /// Makes a client in an environment of its own: for tests.
-    package init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
-        let settings = options.copyForClient()
+    package convenience init(key: String, options: PusherClientOptions, environment: ClientEngine.Environment) {
+        self.init(key: key, options: options, settings: options.copyForClient(), environment: environment)
+    }
+
+    private init(
+        key: String,
+        options: PusherClientOptions,
+        settings: PusherClientOptions,
+        environment: ClientEngine.Environment
+    ) {
         let engine = ClientEngine(
             endpoint: Endpoint(key: key, options: settings, proxies: environment.proxies),
             options: settings,
@@ -127,6 +139,13 @@ public final class Pusher: Sendable {
     ///
     /// To subscribe to it, use ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)``.
     public func channel(_ name: String) -> PusherChannel? { connection.channels.find(name: name) }
+
+    /// The channels that your code has subscribed to, and not unsubscribed from, in the order of their subscriptions.
+    ///
+    /// They stay without a connection. ``PusherChannel/isSubscribed`` says whether the server has confirmed one.
+    public var channels: [PusherChannel] {
+        engine.read { state in state.machine.wantedSubscriptions.compactMap { state.channels[$0.id] } }
+    }
 
     // MARK: Connecting
 

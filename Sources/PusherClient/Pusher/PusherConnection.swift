@@ -11,7 +11,7 @@ public final class PusherConnection: Sendable {
     public var key: String { engine.read { $0.endpoint.key } }
     /// The server: that of the options, until ``Pusher/switchTo(endpoint:key:authMethod:userAuthMethod:)`` names
     /// another.
-    public var endpoint: PusherEndpoint { engine.read { $0.endpoint.server } }
+    package var endpoint: PusherEndpoint { engine.read { $0.endpoint.server } }
     /// The URL that is connected to. A server that demands TLS (close code 4000) is connected to over TLS afterwards.
     public var url: String { engine.read { $0.endpoint.url } }
     /// The options object that the client was made with. The client copied the values: setting one here changes nothing,

@@ -79,16 +79,36 @@ package struct ClientEventQueue: Hashable, Sendable {
         ready[channel, default: []] += items
     }
 
-    /// Takes out the events of which only the newest counts, but not the rest of one whose first part was sent. How many
-    /// they were.
-    package mutating func removeLatest(of name: String, on channel: ChannelID) -> Int {
-        var isRest = true
-        return removeReady(of: channel) { item in
-            guard item.latestOf == name else { return false }
-            isRest = isRest && item.isLaterPart
-            return !isRest
+    /// Adds an event of which only the newest counts, as one or more items that may go out now. It takes the place of an
+    /// earlier one of that name, so that neither the event nor the channel loses its turn. Of one whose first part was sent,
+    /// the rest goes out before it.
+    ///
+    /// - Parameters:
+    ///   - items: What the event goes out in. If it is more than the limit allows, it is dropped with the earlier one.
+    ///   - limit: How many items of the channel may wait.
+    /// - Returns: How many items were dropped.
+    package mutating func replaceLatest(
+        of name: String,
+        on channel: ChannelID,
+        with items: [Item],
+        limit: Int
+    ) -> Int {
+        var queue = ready[channel] ?? []
+        let start = queue.prefix { $0.latestOf == name && $0.isLaterPart }.count
+        let place = queue[start...].firstIndex { $0.latestOf == name } ?? queue.endIndex
+        let replaced = queue[place...].prefix { $0.latestOf == name }
+        let fits = items.count <= limit - (count(of: channel) - replaced.count)
+        let new = fits ? items : []
+        for item in replaced { forget(item) }
+        for item in new { add(item) }
+        queue.replaceSubrange(replaced.indices, with: new)
+        if queue.isEmpty {
+            turns.removeAll { $0 == channel }
+        } else if ready[channel] == nil {
+            turns.append(channel)
         }
-        .count
+        ready[channel] = queue.isEmpty ? nil : queue
+        return replaced.count + items.count - new.count
     }
 
     /// Takes out those that match, and the channel's turn with the last of them.

@@ -14,15 +14,12 @@ extension ClientStateMachine {
         do throws(ClientEventQueue.UnsentReason) {
             if try enqueue(messages, on: name, id, waiter: nil) { sendClientEvents(now: now, into: &effects) }
         } catch {
-            var error = PusherClientError.unsent(messages.first?.event, on: name, error)
-            error.eventName = messages.first?.event
-            countRefusedClientEvent()
-            effects.append(.report(error))
+            refuse(messages.first?.event, on: name, error, into: &effects)
         }
     }
 
-    /// Sends client events of which only the newest count: in place of those of the same name that wait for the server's
-    /// limit, and not at all if the channel is not subscribed.
+    /// Sends client events of which only the newest count: in the place of those of the same name that wait for the
+    /// server's limit, and not at all if the channel is not subscribed. If it never will be, that is reported.
     ///
     /// - Parameter eventName: The name before the app's transformer made messages of it.
     package mutating func sendLatest(
@@ -34,23 +31,35 @@ extension ClientStateMachine {
         into effects: inout [Effect]
     ) {
         catchUp(now: now, into: &effects)
-        guard let subscription = subscriptions[name], subscription.id == id, subscription.isSubscribed else {
-            return dropLatest(messages.count)
-        }
-        statistics.clientEvents.dropped += clientEvents.removeLatest(of: eventName, on: id)
         do throws(ClientEventQueue.UnsentReason) {
-            if try enqueue(messages, on: name, id, waiter: nil, latestOf: eventName) {
-                sendClientEvents(now: now, into: &effects)
+            let subscription = try usableSubscription(to: name, id)
+            statistics.clientEvents.accepted += messages.count
+            guard subscription.isSubscribed else {
+                statistics.clientEvents.dropped += messages.count
+                return
             }
+            statistics.clientEvents.dropped += clientEvents.replaceLatest(
+                of: eventName,
+                on: id,
+                with: items(of: messages, on: name, id, latestOf: eventName),
+                limit: max(configuration.queuedClientEvents, 1)
+            )
+            sendClientEvents(now: now, into: &effects)
         } catch {
-            // Those that wait are worth more.
-            dropLatest(messages.count)
+            refuse(eventName, on: name, error, into: &effects)
         }
     }
 
-    private mutating func dropLatest(_ count: Int) {
-        statistics.clientEvents.accepted += count
-        statistics.clientEvents.dropped += count
+    private mutating func refuse(
+        _ eventName: String?,
+        on name: String,
+        _ reason: ClientEventQueue.UnsentReason,
+        into effects: inout [Effect]
+    ) {
+        var error = PusherClientError.unsent(eventName, on: name, reason)
+        error.eventName = eventName
+        countRefusedClientEvent()
+        effects.append(.report(error))
     }
 
     /// Sends client events, all or none, and ends the wait when they are written. Fails if the channel is not
@@ -135,32 +144,50 @@ extension ClientStateMachine {
         _ messages: [ClientEventQueue.Message],
         on name: String,
         _ id: ChannelID,
-        waiter: WaiterID?,
-        latestOf eventName: String? = nil
+        waiter: WaiterID?
     ) throws(ClientEventQueue.UnsentReason) -> Bool {
         guard !messages.isEmpty else { return false }
-        guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
-            throw .unsubscribed
-        }
-        if case .invalid(let error) = subscription.phase { throw .invalidChannel(error) }
+        let subscription = try usableSubscription(to: name, id)
         let waiting = clientEvents.count(of: id)
         guard messages.count <= max(configuration.queuedClientEvents, 1) - waiting else {
             throw .full(waiting: waiting, partCount: messages.count, limit: configuration.queuedClientEvents)
         }
-        for (index, message) in messages.enumerated() {
-            let envelope = Envelope(event: message.event, channel: name, data: message.data)
-            var item = ClientEventQueue.Item(
-                channel: id,
-                name: name,
-                envelope: envelope,
-                waiter: waiter,
-                latestOf: eventName
-            )
-            item.isLaterPart = index > 0
+        for item in items(of: messages, on: name, id, waiter: waiter) {
             clientEvents.append(item, isReady: subscription.isSubscribed)
         }
         statistics.clientEvents.accepted += messages.count
         return subscription.isSubscribed
+    }
+
+    /// The subscription, if the app has not unsubscribed, and the name is one that can be subscribed.
+    private func usableSubscription(
+        to name: String,
+        _ id: ChannelID
+    ) throws(ClientEventQueue.UnsentReason) -> SubscriptionStateMachine {
+        guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else {
+            throw .unsubscribed
+        }
+        if case .invalid(let error) = subscription.phase { throw .invalidChannel(error) }
+        return subscription
+    }
+
+    private func items(
+        of messages: [ClientEventQueue.Message],
+        on name: String,
+        _ id: ChannelID,
+        waiter: WaiterID? = nil,
+        latestOf eventName: String? = nil
+    ) -> [ClientEventQueue.Item] {
+        messages.enumerated().map { index, message in
+            ClientEventQueue.Item(
+                channel: id,
+                name: name,
+                envelope: Envelope(event: message.event, channel: name, data: message.data),
+                waiter: waiter,
+                latestOf: eventName,
+                isLaterPart: index > 0
+            )
+        }
     }
 
     /// Sends what may go out now.

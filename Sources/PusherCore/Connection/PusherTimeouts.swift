@@ -26,30 +26,6 @@ public struct PusherTimeouts: Hashable, Sendable {
 }
 
 extension PusherTimeouts {
-    /// Creates timeouts in one expression: for the package's own tests and tools. Apps set the properties.
-    package init(
-        connectionAttempt: Duration = PusherTimeouts().connectionAttempt,
-        unavailable: Duration = PusherTimeouts().unavailable,
-        pong: Duration = PusherTimeouts().pong,
-        subscription: Duration = PusherTimeouts().subscription,
-        authorization: Duration = PusherTimeouts().authorization,
-        signIn: Duration = PusherTimeouts().signIn,
-        closing: Duration = PusherTimeouts().closing,
-        backOffReset: Duration = PusherTimeouts().backOffReset
-    ) {
-        self.init()
-        self.connectionAttempt = connectionAttempt
-        self.unavailable = unavailable
-        self.pong = pong
-        self.subscription = subscription
-        self.authorization = authorization
-        self.signIn = signIn
-        self.closing = closing
-        self.backOffReset = backOffReset
-    }
-}
-
-extension PusherTimeouts {
     /// So long that nobody waits for it, and short enough to be counted in nanoseconds.
     private static var longest: Duration { .seconds(100 * 365 * 86_400) }
 

@@ -3,8 +3,8 @@ public import RealtimePrimitives
 
 /// The reason why an authorization of a channel or of the user failed.
 ///
-/// It is the cause of a ``SubscriptionError``, or of what ``Pusher/signedIn(timeout:)`` throws. An ``AsyncAuthorizer`` of your
-/// own may throw it, to say what the backend answered and whether asking again can help; whatever else it throws
+/// It is the cause of a ``SubscriptionError``, or of what ``Pusher/signedIn(timeout:)`` throws. The closure of ``AuthMethod/authorizer(_:)``
+/// may throw it, to say what the backend answered and whether asking again can help; whatever else it throws
 /// becomes the cause of one of kind ``Kind-swift.struct/authorizerFailed``.
 public struct AuthorizationError: Error, Sendable {
     /// The kind of failure. New kinds may come with new versions: keep a `default` when you switch over them.

@@ -30,9 +30,9 @@ extension PusherServerAPI {
             public static let channelOccupied = Self(rawValue: "channel_occupied")
             /// A channel lost its last subscriber.
             public static let channelVacated = Self(rawValue: "channel_vacated")
-            /// A user came to a presence channel: see ``WebhookEvent/userID``.
+            /// A user came to a presence channel: see ``WebhookEvent/userId``.
             public static let memberAdded = Self(rawValue: "member_added")
-            /// A user left a presence channel: see ``WebhookEvent/userID``.
+            /// A user left a presence channel: see ``WebhookEvent/userId``.
             public static let memberRemoved = Self(rawValue: "member_removed")
             /// A client sent an event: see ``WebhookEvent/event``, ``WebhookEvent/data`` and ``WebhookEvent/socketID``.
             public static let clientEvent = Self(rawValue: "client_event")
@@ -47,7 +47,7 @@ extension PusherServerAPI {
         /// The channel's name.
         public var channel: String?
         /// The user's id.
-        public var userID: String?
+        public var userId: String?
         /// The name of the event that a client sent.
         public var event: String?
         /// The data of the event that a client sent: as text, or as the JSON text of what it is.
@@ -61,7 +61,7 @@ extension PusherServerAPI {
         public init(
             _ name: Name,
             channel: String? = nil,
-            userID: String? = nil,
+            userId: String? = nil,
             event: String? = nil,
             data: String? = nil,
             socketID: String? = nil,
@@ -69,7 +69,7 @@ extension PusherServerAPI {
         ) {
             self.name = name
             self.channel = channel
-            self.userID = userID
+            self.userId = userId
             self.event = event
             self.data = data
             self.socketID = socketID
@@ -82,7 +82,7 @@ extension PusherServerAPI {
             self.init(
                 Name(rawValue: name),
                 channel: value["channel"]?.string,
-                userID: value["user_id"]?.identifier,
+                userId: value["user_id"]?.identifier,
                 event: value["event"]?.string,
                 data: value["data"].map { $0.string ?? $0.jsonText },
                 socketID: value["socket_id"]?.string,

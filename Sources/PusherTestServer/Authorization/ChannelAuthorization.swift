@@ -15,9 +15,9 @@ extension PusherTestServer {
     public enum ChannelAuthorization: Hashable, Sendable {
         /// The connection may subscribe.
         ///
-        /// On presence channels the user is who `userID` says, with `userInfo` as JSON text. If they are nil, the
+        /// On presence channels the user is who `userId` says, with `userInfo` as JSON text. If they are nil, the
         /// form's fields `user_id` and `user_info` count, and without the first of them the socket id.
-        case allow(userID: String? = nil, userInfo: String? = nil)
+        case allow(userId: String? = nil, userInfo: String? = nil)
         /// The connection may subscribe, with this text as `channel_data`, which may be anything.
         case allowWithData(String)
         /// The answer has this HTTP status and body.
@@ -36,11 +36,11 @@ extension PusherTestServer {
 
     /// The answer of a backend that is asked who a connection's user is.
     public enum UserAuthentication: Hashable, Sendable {
-        /// The user is who `userID` says, with `userInfo` as JSON text, and watches these users.
+        /// The user is who `userId` says, with `userInfo` as JSON text, and watches these users.
         ///
         /// If they are nil, the form's fields `user_id`, `user_info` and `watchlist` (a JSON array) count, and
         /// without the first of them the socket id.
-        case allow(userID: String? = nil, userInfo: String? = nil, watchlist: [String]? = nil)
+        case allow(userId: String? = nil, userInfo: String? = nil, watchlist: [String]? = nil)
         /// The connection's user has this text as `user_data`, which may be anything.
         case allowWithData(String)
         /// The answer has this HTTP status and body.

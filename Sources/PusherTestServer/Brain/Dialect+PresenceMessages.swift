@@ -17,9 +17,9 @@ extension PusherTestServer.Dialect {
     /// PHP writes a list where the keys are 0, 1, 2 and so on, also where there are none.
     private func hash(_ members: [PresenceMember]) -> String {
         let infos = members.map { $0.info ?? presence.missingInfo.jsonText }
-        let isList = zip(members.indices, members).allSatisfy { index, member in member.userID == String(index) }
+        let isList = zip(members.indices, members).allSatisfy { index, member in member.userId == String(index) }
         if presence.hash == .listWhereCounted, isList { return JSONText.array(infos) }
-        return JSONText.object(Array(zip(members.map(\.userID), infos)))
+        return JSONText.object(Array(zip(members.map(\.userId), infos)))
     }
 
     func memberAdded(channel: String, _ member: PresenceMember) -> String {
@@ -38,7 +38,7 @@ extension PusherTestServer.Dialect {
     }
 
     private func id(of member: PresenceMember) -> String {
-        member.isNumber && presence.keepsNumericIDs ? member.userID : JSONText.string(member.userID)
+        member.isNumber && presence.keepsNumericIDs ? member.userId : JSONText.string(member.userId)
     }
 }
 

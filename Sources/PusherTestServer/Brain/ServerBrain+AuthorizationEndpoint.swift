@@ -68,9 +68,9 @@ extension ServerBrain {
             return RESTResponse(status: status, body: body)
         case .allowWithData(let data):
             channelData = data
-        case .allow(let userID, let userInfo):
+        case .allow(let userId, let userInfo):
             guard ChannelKind(ofChannelNamed: channel.name).base == .presence else { break }
-            var members = [("user_id", JSONText.string(userID ?? form["user_id"] ?? socketID))]
+            var members = [("user_id", JSONText.string(userId ?? form["user_id"] ?? socketID))]
             if let info = userInfo ?? form["user_info"] {
                 guard let info = JSONText.checked(info) else { return Self.notJSON("user_info") }
                 members.append(("user_info", info))
@@ -103,8 +103,8 @@ extension ServerBrain {
             return RESTResponse(status: status, body: body)
         case .allowWithData(let data):
             userData = data
-        case .allow(let userID, let userInfo, let watchlist):
-            var members = [("id", JSONText.string(userID ?? form["user_id"] ?? socketID))]
+        case .allow(let userId, let userInfo, let watchlist):
+            var members = [("id", JSONText.string(userId ?? form["user_id"] ?? socketID))]
             if let info = userInfo ?? form["user_info"] {
                 guard let info = JSONText.checked(info) else { return Self.notJSON("user_info") }
                 members.append(("user_info", info))

@@ -3,39 +3,38 @@ import PusherProtocol
 /// Members without a connection. They are subscribers whose id belongs to no connection, so all that is said to them is
 /// dropped, and no fault for connections befalls them.
 extension ServerBrain {
-    /// - Parameter id: Gets the member's id, which is far above those of connections.
+    /// - Parameter id: Gets the member's id.
     mutating func addFakeMember(
-        userID: String,
+        userId: String,
         userInfo: String?,
         to channel: String,
         _ id: inout ConnectionID?
     ) throws(PusherTestServer.ServerError) -> [ServerAction] {
         guard let name = try? ChannelName(channel), name.kind.base == .presence else {
-            throw Self.invalidMember(userID, "\"\(channel)\" is not the name of a presence channel")
+            throw Self.invalidMember(userId, "\"\(channel)\" is not the name of a presence channel")
         }
         var info: String?
         if let userInfo {
             info = JSONText.checked(userInfo)
-            if info == nil { throw Self.invalidMember(userID, "the user info is not JSON") }
+            if info == nil { throw Self.invalidMember(userId, "the user info is not JSON") }
         }
         do throws(SubscriptionRefusal) {
-            let member = PresenceMember(userID: userID, isNumber: false, info: info)
+            let member = PresenceMember(userId: userId, isNumber: false, info: info)
             try checkMember(member, on: channel)
-            lastFakeMember += 1
-            let newID = ConnectionID(rawValue: 1_000_000_000 + lastFakeMember)
+            let newID = makeConnectionID()
             id = newID
             fakeMembers[newID] = channel
             subscribers[channel, default: []].append(newID)
             if subscribers[channel]?.count == 1 { noteOccupied(channel) }
             join(channel, as: member, on: newID)
         } catch {
-            throw Self.invalidMember(userID, error.message)
+            throw Self.invalidMember(userId, error.message)
         }
         return takeActions()
     }
 
-    private static func invalidMember(_ userID: String, _ reason: String) -> PusherTestServer.ServerError {
-        .init(.invalidMember, "Member \"\(userID)\" cannot join: \(reason).")
+    private static func invalidMember(_ userId: String, _ reason: String) -> PusherTestServer.ServerError {
+        .init(.invalidMember, "Member \"\(userId)\" cannot join: \(reason).")
     }
 
     mutating func removeFakeMember(_ id: ConnectionID, from channel: String) -> [ServerAction] {

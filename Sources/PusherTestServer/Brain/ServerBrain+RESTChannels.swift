@@ -35,7 +35,7 @@ extension ServerBrain {
         guard ChannelKind(ofChannelNamed: channel).base == .presence else {
             throw .badRequest("users are on presence channels only")
         }
-        return ["users": .array((members[channel] ?? []).map { ["id": .string($0.userID)] })]
+        return ["users": .array((members[channel] ?? []).map { ["id": .string($0.userId)] })]
     }
 
     func attributes(of channel: String, _ info: String) -> JSONValue {

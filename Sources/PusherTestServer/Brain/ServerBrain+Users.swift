@@ -21,15 +21,15 @@ extension ServerBrain {
         guard let members = JSONMembers(parsing: userData) else {
             return refuseSignIn("The user_data is no JSON object", on: id)
         }
-        guard let userID = members.value("id")?.identifier,
-            UserID.isValid(userID)
+        guard let userId = members.value("id")?.identifier,
+            UserID.isValid(userId)
         else { return refuseSignIn("The user_data has no id of 1 to 128 bytes", on: id) }
-        if let current = connections[id]?.user, current.id != userID {
+        if let current = connections[id]?.user, current.id != userId {
             return refuseSignIn("The connection is signed in as another user already", on: id)
         }
         let watchlist = members.value("watchlist")?.array?.compactMap(\.identifier) ?? []
         let isTooLong = watchlist.count > Self.maximumWatchlistCount
-        let user = SignedInUser(id: userID, info: members.text("user_info"), watchlist: isTooLong ? [] : watchlist)
+        let user = SignedInUser(id: userId, info: members.text("user_info"), watchlist: isTooLong ? [] : watchlist)
         if connections[id]?.user == nil { begin(user, on: id) }
         say(dialect.signInSuccess(userData: userData, auth: auth), to: id)
         guard dialect.users.sendsWatchlistEvents else { return }
@@ -47,7 +47,7 @@ extension ServerBrain {
         let isFirst = users[user.id] == nil
         users[user.id, default: []].append(id)
         for watched in Set(user.watchlist) { watchers[watched, default: []].append(id) }
-        record(.signedIn(userID: user.id), id)
+        record(.signedIn(userId: user.id), id)
         if isFirst { tellWatchers(of: user.id, isOnline: true, but: id) }
     }
 
@@ -82,9 +82,9 @@ extension ServerBrain {
         say(dialect.watchlistEvents([("online", online), ("offline", offline)].filter { !$0.1.isEmpty }), to: id)
     }
 
-    private mutating func tellWatchers(of userID: String, isOnline: Bool, but id: ConnectionID) {
-        guard dialect.users.sendsWatchlistEvents, let ids = watchers[userID] else { return }
-        let text = dialect.watchlistEvents([(isOnline ? "online" : "offline", [userID])])
+    private mutating func tellWatchers(of userId: String, isOnline: Bool, but id: ConnectionID) {
+        guard dialect.users.sendsWatchlistEvents, let ids = watchers[userId] else { return }
+        let text = dialect.watchlistEvents([(isOnline ? "online" : "offline", [userId])])
         for watcher in ids where watcher != id { say(text, to: watcher) }
     }
 
@@ -92,11 +92,11 @@ extension ServerBrain {
 
     /// The connections that a user is signed in on, and that are subscribed to the user's own channel, unless that is
     /// made impossible. Oldest first.
-    func reachableConnections(ofUser userID: String) -> [PusherTestServer.Connection] {
-        let channel = ChannelName.serverToUserPrefix + userID
+    func reachableConnections(ofUser userId: String) -> [PusherTestServer.Connection] {
+        let channel = ChannelName.serverToUserPrefix + userId
         let isPossible = subscriptionFault(of: channel).map { $0.isSuccess(of: channel) } ?? true
         return openConnections.filter { connection in
-            connection.userID == userID && (!isPossible || connection.subscribedChannels.contains(channel))
+            connection.userId == userId && (!isPossible || connection.subscribedChannels.contains(channel))
         }
     }
 
@@ -113,12 +113,12 @@ extension ServerBrain {
         say(dialect.subscriptionSucceeded(channel: channel), to: id)
     }
 
-    package mutating func terminateConnections(ofUser userID: String) -> [ServerAction] {
-        terminate(userID)
+    package mutating func terminateConnections(ofUser userId: String) -> [ServerAction] {
+        terminate(userId)
         return takeActions()
     }
 
-    mutating func terminate(_ userID: String) {
-        for id in users[userID] ?? [] { refuse(id, code: 4009, message: "You got disconnected by the app.") }
+    mutating func terminate(_ userId: String) {
+        for id in users[userId] ?? [] { refuse(id, code: 4009, message: "You got disconnected by the app.") }
     }
 }

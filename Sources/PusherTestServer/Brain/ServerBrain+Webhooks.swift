@@ -27,19 +27,19 @@ extension ServerBrain {
         if isTold(channel) { putOff(.channel(channel)) }
     }
 
-    mutating func noteMemberAdded(_ userID: String, on channel: String) {
-        guard isTold(channel), !hasReturned(.member(userID, channel: channel)) else { return }
-        noteMember("member_added", userID, channel)
+    mutating func noteMemberAdded(_ userId: String, on channel: String) {
+        guard isTold(channel), !hasReturned(.member(userId, channel: channel)) else { return }
+        noteMember("member_added", userId, channel)
     }
 
-    mutating func noteMemberRemoved(_ userID: String, from channel: String) {
-        if isTold(channel) { putOff(.member(userID, channel: channel)) }
+    mutating func noteMemberRemoved(_ userId: String, from channel: String) {
+        if isTold(channel) { putOff(.member(userId, channel: channel)) }
     }
 
-    private mutating func noteMember(_ name: String, _ userID: String, _ channel: String) {
+    private mutating func noteMember(_ name: String, _ userId: String, _ channel: String) {
         note([
             ("name", JSONText.string(name)), ("channel", JSONText.string(channel)),
-            ("user_id", JSONText.string(userID)),
+            ("user_id", JSONText.string(userId)),
         ])
     }
 
@@ -55,13 +55,13 @@ extension ServerBrain {
         ])
     }
 
-    mutating func noteClientEvent(_ message: Envelope, from socketID: String, _ userID: String?, on channel: String) {
+    mutating func noteClientEvent(_ message: Envelope, from socketID: String, _ userId: String?, on channel: String) {
         var members = [
             ("name", #""client_event""#), ("channel", JSONText.string(channel)),
             ("event", JSONText.string(message.event)), ("data", JSONText.string(message.data.text ?? "")),
             ("socket_id", JSONText.string(socketID)),
         ]
-        if let userID { members.append(("user_id", JSONText.string(userID))) }
+        if let userId { members.append(("user_id", JSONText.string(userId))) }
         note(members)
     }
 
@@ -84,8 +84,8 @@ extension ServerBrain {
         switch absence {
         case .channel(let channel):
             note([("name", #""channel_vacated""#), ("channel", JSONText.string(channel))])
-        case .member(let userID, let channel):
-            noteMember("member_removed", userID, channel)
+        case .member(let userId, let channel):
+            noteMember("member_removed", userId, channel)
         }
     }
 

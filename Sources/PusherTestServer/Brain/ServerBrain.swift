@@ -20,7 +20,6 @@ package struct ServerBrain: Sendable {
     var members: [String: [PresenceMember]] = [:]
     /// The channels of the members that have no connection.
     var fakeMembers: [ConnectionID: String] = [:]
-    var lastFakeMember = 0
     /// The connections of each user who has signed in, oldest first.
     var users: [String: [ConnectionID]] = [:]
     /// The connections whose user watches a user.
@@ -71,7 +70,7 @@ package struct ServerBrain: Sendable {
         connections[id]?.socketID ?? "\(socketIDPrefix).\(id.rawValue)"
     }
 
-    /// An id that was not used before.
+    /// An id that was not used before: for a connection, or for a member without one.
     package mutating func makeConnectionID() -> ConnectionID {
         lastConnection += 1
         return ConnectionID(rawValue: lastConnection)

@@ -71,7 +71,7 @@ extension ServerBrain {
                     request: connection.request,
                     transport: connection.transport,
                     subscribedChannels: connection.channels,
-                    userID: connection.user?.id,
+                    userId: connection.user?.id,
                     isEstablished: connection.isEstablished,
                     isSilent: connection.isSilent
                 )

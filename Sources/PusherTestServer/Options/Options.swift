@@ -48,12 +48,12 @@ extension PusherTestServer {
         public var maximumUserInfoSize = 1024
 
         /// Decides what the backend at `/pusher/auth` answers. Default: everybody may subscribe; who the user
-        /// is on a presence channel is what ``ChannelAuthorization/allow(userID:userInfo:)`` says.
+        /// is on a presence channel is what ``ChannelAuthorization/allow(userId:userInfo:)`` says.
         ///
         /// Is called on the server's event loop, and must not wait for anything.
         public var authorizeChannel: @Sendable (ChannelAuthorizationRequest) -> ChannelAuthorization = { _ in .allow() }
         /// Decides what the backend at `/pusher/user-auth` answers. Default: everybody may sign in; who the user
-        /// is is what ``UserAuthentication/allow(userID:userInfo:watchlist:)`` says.
+        /// is is what ``UserAuthentication/allow(userId:userInfo:watchlist:)`` says.
         ///
         /// Is called on the server's event loop, and must not wait for anything.
         public var authenticateUser: @Sendable (UserAuthenticationRequest) -> UserAuthentication = { _ in .allow() }

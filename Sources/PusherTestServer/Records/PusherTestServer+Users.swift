@@ -5,18 +5,18 @@ extension PusherTestServer {
     /// Waits until a user is on a presence channel.
     ///
     /// - Parameters:
-    ///   - userID: the user's id.
+    ///   - userId: the user's id.
     ///   - channel: the channel's name.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
     public func waitForMember(
-        _ userID: String,
+        _ userId: String,
         of channel: String,
         timeout: Duration = .seconds(10)
     ) async throws -> Member {
-        try await engine.wait(timeout: timeout, for: "user \(userID) on channel \(channel)") {
-            members(of: channel).first { $0.userID == userID }
+        try await engine.wait(timeout: timeout, for: "user \(userId) on channel \(channel)") {
+            members(of: channel).first { $0.userId == userId }
         }
     }
 
@@ -28,14 +28,14 @@ extension PusherTestServer {
     /// client that never subscribes to it, use ``nextRecord(after:timeout:where:)``.
     ///
     /// - Parameters:
-    ///   - userID: the user's id.
+    ///   - userId: the user's id.
     ///   - timeout: how long to wait, in real time. Default: 10 s.
     /// - Returns: these connections, oldest first.
     /// - Throws: ``ServerError`` with ``ServerError/Code/timeout``, or `CancellationError`.
     @discardableResult
-    public func waitForSignIn(of userID: String, timeout: Duration = .seconds(10)) async throws -> [Connection] {
-        try await engine.wait(timeout: timeout, for: "user \(userID) to sign in, with their own channel") {
-            let signedIn = engine.read { $0.reachableConnections(ofUser: userID) }
+    public func waitForSignIn(of userId: String, timeout: Duration = .seconds(10)) async throws -> [Connection] {
+        try await engine.wait(timeout: timeout, for: "user \(userId) to sign in, with their own channel") {
+            let signedIn = engine.read { $0.reachableConnections(ofUser: userId) }
             return signedIn.isEmpty ? nil : signedIn
         }
     }

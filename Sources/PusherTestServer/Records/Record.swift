@@ -56,11 +56,11 @@ extension PusherTestServer {
             case subscriptionRefused(channel: String, message: String)
 
             /// A user came to a presence channel, by the first of the user's connections.
-            case memberJoined(channel: String, userID: String)
+            case memberJoined(channel: String, userId: String)
             /// A user left a presence channel, by the last of the user's connections.
-            case memberLeft(channel: String, userID: String)
+            case memberLeft(channel: String, userId: String)
             /// A user signed in on a connection.
-            case signedIn(userID: String)
+            case signedIn(userId: String)
             /// A sign-in was refused.
             case signInRefused(message: String)
             /// A client event was passed on to the channel's other subscribers, even if there are none.
@@ -109,7 +109,7 @@ extension PusherTestServer {
         /// The channels that it is subscribed to, oldest subscription first.
         public var subscribedChannels: [String]
         /// The user who has signed in on it; nil without a sign-in.
-        public var userID: String?
+        public var userId: String?
         /// Whether `pusher:connection_established` was sent.
         public var isEstablished: Bool
         /// Whether ``PusherTestServer/goSilent(_:)`` is in force for it.
@@ -118,7 +118,7 @@ extension PusherTestServer {
     /// A user on a presence channel.
     public struct Member: Hashable, Sendable {
         /// The user's id; numbers are written as strings.
-        public var userID: String
+        public var userId: String
         /// The user's data as JSON text, if there are any.
         public var userInfo: String?
     }

@@ -34,9 +34,9 @@ public enum HTTPProxy: Hashable, Sendable {
     /// A user name and a password. Printing it shows neither.
     public struct Credentials: Hashable, Sendable {
         /// The user name, without a colon.
-        public var username: String
+        package var username: String
         /// The password.
-        public var password: String
+        package var password: String
 
         /// Creates credentials.
         public init(username: String, password: String) {

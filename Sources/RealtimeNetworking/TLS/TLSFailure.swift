@@ -60,7 +60,7 @@ public struct TLSFailure: Error, Sendable {
     public var cause: (any Error)?
 
     /// Makes an error.
-    public init(_ reason: Reason, _ message: String, cause: (any Error)? = nil) {
+    package init(_ reason: Reason, _ message: String, cause: (any Error)? = nil) {
         self.reason = reason
         self.message = message.escapingControls
         self.cause = cause

@@ -39,9 +39,9 @@ public struct TLSOptions: Hashable, Sendable {
     /// A certificate of the client's own, and its key. Printing it shows nothing of the key.
     public struct ClientCertificate: Hashable, Sendable {
         /// The certificate in PEM form, followed by those between it and the root.
-        public var certificateChain: String
+        package var certificateChain: String
         /// The certificate's private key in PEM form, not encrypted.
-        public var privateKey: String
+        package var privateKey: String
 
         /// Makes a client certificate. The texts are checked when the client connects.
         public init(certificateChain: String, privateKey: String) {

@@ -49,18 +49,68 @@ public struct RetryContext: Sendable {
     }
 }
 
-/// Waits that grow by a factor up to a cap, each drawn evenly between zero and that bound ("full jitter"), so that the
-/// clients of a server that comes back do not all arrive at once. The default policy.
-public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
-    /// The bound of the first wait. Default: 1 s.
-    public var base: Duration
-    /// The factor by which the limit grows each time. Default: 2.
-    public var factor: Double
-    /// The bound that is never passed. Default: 30 s.
-    public var cap: Duration
+/// A policy that comes with the package: ``RetryPolicy/exponential(base:factor:cap:)``,
+/// ``RetryPolicy/delays(_:repeatsLast:)`` or ``RetryPolicy/atMost(_:_:)``.
+public struct StandardRetryPolicy: RetryPolicy {
+    private let policy: any RetryPolicy
 
-    /// Creates the policy. A factor below 1 counts as 1, and negative times as zero.
-    public init(
+    fileprivate init(_ policy: any RetryPolicy) { self.policy = policy }
+
+    /// Returns the time to wait, or `nil` to stop trying.
+    public func delay(for context: RetryContext) -> Duration? { policy.delay(for: context) }
+
+    /// Whether it is ``RetryPolicy/exponential(base:factor:cap:)`` with its defaults.
+    package var isDefault: Bool { (policy as? ExponentialBackOff) == ExponentialBackOff() }
+}
+
+extension RetryPolicy where Self == StandardRetryPolicy {
+    /// Waits that grow by a factor up to a cap, without end. It is the default.
+    ///
+    /// Each is drawn evenly between zero and that bound ("full jitter"), so that the clients of a server that comes back do not
+    /// all arrive at once. A factor below 1 counts as 1, and negative times as zero.
+    ///
+    /// - Parameters:
+    ///   - base: The bound of the first wait. Default: 1 s.
+    ///   - factor: The factor by which the bound grows each time. Default: 2.
+    ///   - cap: The bound that is never passed. Default: 30 s.
+    public static func exponential(
+        base: Duration = .seconds(1),
+        factor: Double = 2,
+        cap: Duration = .seconds(30)
+    ) -> StandardRetryPolicy {
+        StandardRetryPolicy(ExponentialBackOff(base: base, factor: factor, cap: cap))
+    }
+
+    /// The waits of a list, one after the other. An empty list stops at once.
+    ///
+    /// - Parameters:
+    ///   - delays: The waits.
+    ///   - repeatsLast: Whether the last wait is repeated without end. If `false`, the attempts stop after it. Default: `true`.
+    public static func delays(_ delays: [Duration], repeatsLast: Bool = true) -> StandardRetryPolicy {
+        StandardRetryPolicy(FixedDelays(delays: delays, repeatsLast: repeatsLast))
+    }
+
+    /// Tries again at most so many times, and stops then.
+    ///
+    /// ```swift
+    /// options.retryPolicy = .atMost(5)
+    /// options.retryPolicy = .atMost(5, .delays([.seconds(1), .seconds(10)]))
+    /// ```
+    ///
+    /// - Parameters:
+    ///   - attempts: The number of attempts after the one that failed. A client counts anew when a connection has held.
+    ///   - policy: The waits between them. Default: ``exponential(base:factor:cap:)``.
+    public static func atMost(_ attempts: Int, _ policy: any RetryPolicy = .exponential()) -> StandardRetryPolicy {
+        StandardRetryPolicy(LimitedAttempts(attempts: attempts, policy: policy))
+    }
+}
+
+package struct ExponentialBackOff: RetryPolicy, Hashable {
+    package var base: Duration
+    package var factor: Double
+    package var cap: Duration
+
+    package init(
         base: Duration = .seconds(1),
         factor: Double = 2,
         cap: Duration = .seconds(30)
@@ -70,9 +120,8 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
         self.cap = max(cap, .zero)
     }
 
-    /// The wait before the attempt.
-    public func delay(for context: RetryContext) -> Duration? {
-        return bound(retryCount: context.retryCount) * (context.random > 0 ? min(context.random, 1) : 0)
+    package func delay(for context: RetryContext) -> Duration? {
+        bound(retryCount: context.retryCount) * (context.random > 0 ? min(context.random, 1) : 0)
     }
 
     /// The longest wait before the attempt.
@@ -95,70 +144,21 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
     }
 }
 
-/// The waits of a list, one after the other.
-public struct FixedRetryPolicy: RetryPolicy, Hashable {
-    /// The waits.
-    public var delays: [Duration]
-    /// Whether the last wait is repeated without end. If `false`, the attempts stop after it. Default: `true`.
-    public var repeatsLast: Bool
+private struct FixedDelays: RetryPolicy {
+    let delays: [Duration]
+    let repeatsLast: Bool
 
-    /// Creates the policy. An empty list stops at once.
-    public init(_ delays: [Duration], repeatsLast: Bool = true) {
-        self.delays = delays
-        self.repeatsLast = repeatsLast
-    }
-
-    /// The wait before the attempt.
-    public func delay(for context: RetryContext) -> Duration? {
+    func delay(for context: RetryContext) -> Duration? {
         if delays.indices.contains(context.retryCount) { return delays[context.retryCount] }
         return repeatsLast ? delays.last : nil
     }
 }
 
-extension RetryPolicy where Self == ExponentialRetryPolicy {
-    /// Exponential back-off with its defaults: 1 s, doubled up to 30 s, full jitter, without end.
-    public static var exponential: ExponentialRetryPolicy { ExponentialRetryPolicy() }
-
-    /// Exponential back-off with full jitter, without end.
-    public static func exponential(
-        base: Duration = .seconds(1),
-        factor: Double = 2,
-        cap: Duration = .seconds(30)
-    ) -> ExponentialRetryPolicy {
-        ExponentialRetryPolicy(base: base, factor: factor, cap: cap)
-    }
-}
-
-/// A policy that stops after some attempts: see ``RetryPolicy/atMost(_:_:)``.
-public struct LimitedRetryPolicy: RetryPolicy {
+private struct LimitedAttempts: RetryPolicy {
     let attempts: Int
     let policy: any RetryPolicy
 
-    /// The wait before the attempt; `nil` after the last one.
-    public func delay(for context: RetryContext) -> Duration? {
+    func delay(for context: RetryContext) -> Duration? {
         context.retryCount < attempts ? policy.delay(for: context) : nil
-    }
-}
-
-extension RetryPolicy where Self == LimitedRetryPolicy {
-    /// Tries again at most so many times, and stops then.
-    ///
-    /// ```swift
-    /// options.retryPolicy = .atMost(5)
-    /// options.retryPolicy = .atMost(5, .delays([.seconds(1), .seconds(10)]))
-    /// ```
-    ///
-    /// - Parameters:
-    ///   - attempts: The number of attempts after the one that failed. A client counts anew when a connection has held.
-    ///   - policy: The waits between them. Default: ``exponential``.
-    public static func atMost(_ attempts: Int, _ policy: any RetryPolicy = .exponential) -> LimitedRetryPolicy {
-        LimitedRetryPolicy(attempts: attempts, policy: policy)
-    }
-}
-
-extension RetryPolicy where Self == FixedRetryPolicy {
-    /// The waits of a list, the last one repeated unless it is said not to be.
-    public static func delays(_ delays: [Duration], repeatsLast: Bool = true) -> FixedRetryPolicy {
-        FixedRetryPolicy(delays, repeatsLast: repeatsLast)
     }
 }

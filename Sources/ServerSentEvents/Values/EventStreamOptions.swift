@@ -55,7 +55,7 @@ public struct EventStreamOptions: Sendable {
     public init(
         reconnection: Reconnection = .automatic,
         reconnectionTime: Duration = .seconds(3),
-        retryPolicy: any RetryPolicy = .exponential,
+        retryPolicy: any RetryPolicy = .exponential(),
         backOffReset: Duration = .seconds(10),
         retryableStatuses: Set<Int> = [408, 429, 500, 502, 503, 504],
         contentTypes: Set<String> = ["text/event-stream"],

@@ -88,7 +88,7 @@ public final class ReconnectingWebSocket: Sendable {
         /// Creates options.
         public init(
             connection: WebSocketOptions = WebSocketOptions(),
-            retryPolicy: any RetryPolicy = .exponential,
+            retryPolicy: any RetryPolicy = .exponential(),
             heartbeat: Heartbeat = .default,
             backOffReset: Duration = .seconds(10),
             openingMessages: @escaping @Sendable () -> [WebSocketMessage] = { [] },

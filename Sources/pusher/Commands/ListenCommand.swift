@@ -99,7 +99,9 @@ struct ListenCommand: AsyncParsableCommand {
             endpoint: PusherEndpoint(host: server.host, port: server.port, path: server.path, useTLS: server.useTLS)
         )
         options.authMethod = authMethod
-        options.timeouts = .init(connectionAttempt: timeLimit, subscription: timeLimit, authorization: timeLimit)
+        options.timeouts.connectionAttempt = timeLimit
+        options.timeouts.subscription = timeLimit
+        options.timeouts.authorization = timeLimit
         options.logger = .silent
         let pusher = Pusher(key: server.application.key, options: options)
         if let userID {

@@ -42,7 +42,7 @@ struct ConsoleState: Encodable, Equatable, Sendable {
             Connection(
                 id: connection.socketID,
                 client: connection.request.clientName,
-                user: connection.userID,
+                user: connection.userId,
                 channels: connection.subscribedChannels,
                 isSilent: connection.isSilent
             )
@@ -53,7 +53,7 @@ struct ConsoleState: Encodable, Equatable, Sendable {
             return Channel(
                 name: name,
                 subscriberCount: count,
-                members: isPresence ? server.members(of: name).map(\.userID) : nil
+                members: isPresence ? server.members(of: name).map(\.userId) : nil
             )
         }
         self.delay = delay

@@ -82,7 +82,7 @@ struct AuthMethodTests {
                 "AuthMethod.endpoint(AuthEndpoint(POST https://example.com/auth))",
                 "AuthMethod.authRequestBuilder(SecretiveBuilder)",
                 "AuthMethod.authorizer(SecretiveAuthorizer)",
-                "AuthMethod.authorizer(ClosureAuthorizer)",
+                "AuthMethod.authorizer(…)",
                 "AuthMethod.inline(…)",
                 "AuthMethod.inline(…)",
                 "AuthMethod.noMethod",

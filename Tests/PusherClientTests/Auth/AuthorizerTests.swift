@@ -167,24 +167,12 @@ struct AuthorizerTests {
         opening.finish()
     }
 
-    @Test("an async authorizer is asked as such, not by its completion handler")
-    func asynchronous() async {
-        struct Both: AsyncAuthorizer {
-            func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth { PusherAuth(auth: "async") }
-            func fetchAuthValue(
-                socketID: String,
-                channelName: String,
-                completionHandler: @escaping @Sendable (PusherAuth?) -> Void
-            ) {
-                completionHandler(PusherAuth(auth: "completion"))
-            }
-        }
-        #expect(await AuthMethod.authorizer(authorizer: Both()).authorize(in: context).value?.auth == "async")
-    }
-
     @Test("the package's own authorizers give nothing outside a client")
     func ownAuthorizers() {
-        for method in [AuthMethod.endpoint("https://example.com"), .inline(secret: "s", encryptionMasterKey: "")] {
+        for method in [
+            AuthMethod.endpoint("https://example.com"), .inline(secret: "s", encryptionMasterKey: ""),
+            .authorizer { _ in PusherAuth(auth: "k:a") }, .batchAuthorizer { _ in [:] },
+        ] {
             guard case .authorizer(let authorizer) = method else { continue }
             let answers = Log<Bool>()
             authorizer.fetchAuthValue(socketID: "1.1", channelName: "private-a") { answers.append($0 == nil) }

@@ -24,19 +24,13 @@ struct BatchTests {
 
     @Test("only strategies that batch take more than one")
     func maximumSizes() {
-        struct Few: BatchAuthorizer {
-            let maximumBatchSize: Int
-            func authorize(_ requests: [AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>] {
-                [:]
-            }
-        }
         #expect(AuthMethodTests.methods.allSatisfy { $0.maximumBatchSize == 1 })
         #expect(Self.batching().maximumBatchSize == 100)
         #expect(Self.batching(7).maximumBatchSize == 7)
         #expect(Self.batching(0).maximumBatchSize == 1)
-        #expect(AuthMethod.authorizer(authorizer: Few(maximumBatchSize: 3)).maximumBatchSize == 3)
-        #expect(AuthMethod.authorizer(authorizer: Few(maximumBatchSize: -3)).maximumBatchSize == 1)
-        #expect(AuthMethod.authorizer(authorizer: Directory()).maximumBatchSize == 100)
+        #expect(AuthMethod.batchAuthorizer(maximumBatchSize: 3) { _ in [:] }.maximumBatchSize == 3)
+        #expect(AuthMethod.batchAuthorizer(maximumBatchSize: -3) { _ in [:] }.maximumBatchSize == 1)
+        #expect(AuthMethod.batchAuthorizer { _ in [:] }.maximumBatchSize == 100)
     }
 
     @Test("one request asks for all of them, and each has an answer of its own")
@@ -109,7 +103,7 @@ struct BatchTests {
     func batchAuthorizer() async {
         let directory = Directory()
         let names = ["private-a", "private-missing", "private-error", "private-own-error"]
-        let results = await AuthMethod.authorizer(authorizer: directory).authorize(
+        let results = await AuthMethod.batchAuthorizer(directory.authorize).authorize(
             Self.requests(names),
             in: FakeRequester().context()
         )
@@ -124,33 +118,15 @@ struct BatchTests {
 
     @Test("a batch authorizer that throws fails for all")
     func throwing() async {
-        let results = await AuthMethod.authorizer(authorizer: Directory()).authorize(
+        let results = await AuthMethod.batchAuthorizer(Directory().authorize).authorize(
             Self.requests(["private-a", "private-throw"]),
             in: FakeRequester().context()
         )
         #expect(results.allSatisfy { $0.error?.cause is Directory.Failure })
     }
-
-    @Test("a batch authorizer can be asked for one channel, also as PusherSwift does it")
-    func one() async throws {
-        let directory = Directory()
-        let request = AuthorizationRequest(socketID: "1.1", channelName: "private-a")
-        #expect(try await directory.authorize(request).auth == "k:private-a")
-        await #expect(throws: AuthorizationError.self) {
-            try await directory.authorize(AuthorizationRequest(socketID: "1.1", channelName: "private-missing"))
-        }
-        // Texts, not objects: ThreadSanitizer does not see that what is in the stream happened before it comes out.
-        let auths = AsyncStream<String?> { continuation in
-            directory.fetchAuthValue(socketID: "1.1", channelName: "private-a") { continuation.yield($0?.auth) }
-            directory.fetchAuthValue(socketID: "1.1", channelName: "private-error") { continuation.yield($0?.auth) }
-        }
-        var answers: [String?] = []
-        for await auth in auths.prefix(2) { answers.append(auth) }
-        #expect(Set(answers) == ["k:private-a", nil])
-    }
 }
 
-private final class Directory: BatchAuthorizer {
+private final class Directory: Sendable {
     struct Failure: Error {}
 
     static let ownError = AuthorizationError(.refused, "not yours", httpStatus: 403)

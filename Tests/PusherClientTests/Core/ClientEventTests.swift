@@ -191,7 +191,7 @@ struct ClientEventTests {
 
     // MARK: sendLatest
 
-    @Test("Of events of which only the newest counts one waits, and a message waits behind no more than that")
+    @Test("Of events of which only the newest counts one waits, in its place, and a message behind no more than it")
     func latest() throws {
         var client = subscribed(name) { $0.clientEventsPerSecond = 1 }
         #expect(client.sendLatest("client-typing", on: name).wire == ["send 1 client-typing on private-a"])
@@ -204,7 +204,7 @@ struct ClientEventTests {
         for _ in 1...3 {
             sent += client.advance(by: .milliseconds(1_100)).sent.map { "\($0.event) \($0.data.text ?? "")" }
         }
-        #expect(sent == ["client-moved 10", "client-message 1", "client-typing 410"])
+        #expect(sent == ["client-typing 410", "client-moved 10", "client-message 1"])
         let counts = client.machine.statistics(now: client.now).clientEvents
         #expect(counts.accepted == 44)
         #expect(counts.dropped == 40)
@@ -218,6 +218,53 @@ struct ClientEventTests {
         client.sendLatest("client-typing", parts: 3, on: name)
         client.sendLatest("client-typing", parts: 2, on: name)
         #expect(client.machine.clientEvents.count == 2)
+    }
+
+    @Test("A channel keeps its turn if the only event that it has waiting is replaced")
+    func latestKeepsTurn() {
+        let other = "private-b"
+        var client = subscribed(name, other) { $0.clientEventsPerSecond = 1 }
+        client.trigger("client-1", on: other)
+        client.sendLatest("client-typing", data: "1", on: name)
+        client.trigger("client-2", on: other)
+        client.sendLatest("client-typing", data: "2", on: name)
+        let sent = client.advance(by: .milliseconds(1_100)).sent
+        #expect(sent == [Envelope(event: "client-typing", channel: name, data: .json("20"))])
+        #expect(client.advance(by: .milliseconds(1_100)).wire == ["send 1 client-2 on private-b"])
+        #expect(client.machine.clientEvents.isEmpty)
+    }
+
+    @Test("The newest has the space of the one that it replaces, and both are dropped if it needs more")
+    func latestAtLimit() {
+        var client = subscribed(name) {
+            $0.clientEventsPerSecond = 1
+            $0.queuedClientEvents = 2
+        }
+        client.trigger("client-1", on: name)
+        client.trigger("client-2", on: name)
+        client.sendLatest("client-typing", data: "1", on: name)
+        #expect(client.sendLatest("client-typing", data: "2", on: name).reports == [])
+        #expect(client.machine.clientEvents.count == 2)
+        client.sendLatest("client-typing", parts: 2, on: name)
+        #expect(client.machine.clientEvents.count == 1)
+        #expect(client.advance(by: .milliseconds(1_100)).wire == ["send 1 client-2 on private-a"])
+        #expect(client.machine.clientEvents.isEmpty)
+        #expect(client.machine.statistics(now: client.now).clientEvents.dropped == 4)
+    }
+
+    @Test("An event of which only the newest counts is reported if nothing could ever send it")
+    func latestIsRefused() {
+        var client = CoreClient.connected()
+        client.subscribe("private-a:b")
+        let transcript = client.sendLatest("client-typing", on: "private-a:b")
+        #expect(transcript == ["report notSubscribed of private-a:b"])
+        #expect(transcript.reports.first?.eventName == "client-typing")
+        client.subscribe(name)
+        let id = client.id(ofChannel: name)
+        client.unsubscribe(name)
+        #expect(client.sendLatest("client-typing", on: name, id) == ["report unsubscribed of private-a"])
+        #expect(client.machine.statistics(now: client.now).clientEvents.refused == 2)
+        #expect(client.machine.statistics(now: client.now).clientEvents.accepted == 0)
     }
 
     @Test("The rest of an event whose first part was sent is not replaced")

@@ -44,7 +44,7 @@ struct PusherSwiftPresenceTests {
         #expect(channel.me() == member)
         #expect(channel.myId == "123")
         #expect(world.server.receivedMessages().first?.hasSuffix(#","channel_data":"\#(data)"}}"#) == true)
-        #expect(world.server.members(of: Self.name).map(\.userID) == ["123"])
+        #expect(world.server.members(of: Self.name).map(\.userId) == ["123"])
     }
 
     @Test("without a userDataFetcher the socket id is the user's id")
@@ -52,7 +52,7 @@ struct PusherSwiftPresenceTests {
         let (pusher, channel) = try await subscribed()
         let socketID = try #require(pusher.connection.socketId)
         #expect(channel.members == [PusherPresenceChannelMember(userId: socketID)])
-        #expect(world.server.members(of: Self.name).map(\.userID) == [socketID])
+        #expect(world.server.members(of: Self.name).map(\.userId) == [socketID])
     }
 
     @Test("the channel is found as a presence channel")

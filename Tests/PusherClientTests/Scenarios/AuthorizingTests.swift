@@ -1,3 +1,4 @@
+import ClientTestSupport
 import Logging
 import PusherTestServer
 import TestSupport
@@ -130,14 +131,12 @@ struct AuthorizingTests {
 
     @Test("an authorizer that never answers holds up neither events nor other channels (PusherSwift)")
     func hangingAuthorizer() async throws {
-        struct Hanging: AsyncAuthorizer {
-            func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth {
-                guard request.channelName == "private-stuck" else { throw AuthorizationError(.refused, "no") }
-                guard let auth = await FirstAnswer<PusherAuth>().value() else { throw CancellationError() }
-                return auth
-            }
+        let hanging = AuthMethod.authorizer { request in
+            guard request.channelName == "private-stuck" else { throw AuthorizationError(.refused, "no") }
+            guard let auth = await FirstAnswer<PusherAuth>().value() else { throw CancellationError() }
+            return auth
         }
-        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .authorizer(authorizer: Hanging())))
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: hanging))
         let events = Log<String>()
         let orders = pusher.subscribe("orders")
         orders.bind(eventName: "created") { events.append($0.data ?? "") }

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import PusherTestServer
 import TestSupport
 import Testing

@@ -1,4 +1,7 @@
+import Dispatch
 import Logging
+import NIOCore
+import NIOPosix
 import PusherTestServer
 import TestSupport
 import Testing
@@ -31,6 +34,21 @@ struct NamesTests {
         pusher.disconnect()
         await world.run()
         #expect(pusher.socketID == nil)
+    }
+
+    @Test("channels has what is subscribed now, in order, with and without a connection")
+    func channels() async throws {
+        let pusher = world.makeClient()
+        #expect(pusher.channels.isEmpty)
+        let channels = ["orders", "private-a", "no name", "presence-a"].map { pusher.subscribe($0) }
+        #expect(pusher.channels == channels)
+        pusher.connect()
+        await world.runUntil { channels[3].isSubscribed }
+        pusher.unsubscribe("private-a")
+        #expect(pusher.channels == [channels[0], channels[2], channels[3]])
+        pusher.disconnect()
+        pusher.unsubscribeAll()
+        #expect(pusher.channels.isEmpty)
     }
 
     @Test(
@@ -80,6 +98,33 @@ struct OptionPropertyTests {
         #expect(pusher.connection.endpoint.host == "server.test")
     }
 
+    @Test("a client takes all values at the moment when it is made, also if other code changes them meanwhile")
+    func snapshotOfOneMoment() {
+        /// Stands for code on another thread.
+        final class ChangingGroup: EventLoopGroup {
+            let change: @Sendable () -> Void
+            init(_ change: @escaping @Sendable () -> Void) { self.change = change }
+            func next() -> any EventLoop {
+                change()
+                return MultiThreadedEventLoopGroup.singleton.next()
+            }
+            func makeIterator() -> EventLoopIterator { MultiThreadedEventLoopGroup.singleton.makeIterator() }
+            func shutdownGracefully(queue: DispatchQueue, _ callback: @escaping @Sendable ((any Error)?) -> Void) {
+                callback(nil)
+            }
+        }
+        let options = PusherClientOptions(endpoint: PusherEndpoint(host: "server.test"))
+        options.proxy = .direct
+        let group = ChangingGroup {
+            options.endpoint = PusherEndpoint(host: "elsewhere.test")
+            options.proxy = .server(host: "proxy.test", port: 8080)
+        }
+        let pusher = Pusher(key: "app-key", options: options, eventLoopGroup: group)
+        #expect(pusher.connection.endpoint.host == "server.test")
+        #expect(pusher.engine.options.proxy == .direct)
+        #expect(pusher.connection.options === options)
+    }
+
     @Test("how to authorize can be changed for the clients that were made with the options")
     func authMethod() async throws {
         let options = PusherClientOptions.virtual(authMethod: .noMethod)
@@ -121,9 +166,9 @@ struct OptionPropertyTests {
         let released = Log<Double>()
         other.retryPolicy = Owner(options, released)
         options.retryPolicy = Owner(other, released)
-        options.retryPolicy = .exponential
+        options.retryPolicy = .exponential()
         #expect(released.count == 1)
-        other.retryPolicy = .exponential
+        other.retryPolicy = .exponential()
         #expect(released.count == 2)
     }
 }

@@ -117,7 +117,7 @@ struct ReconnectingTests {
     @Test("full jitter: the waits are the drawn share of 1, 2, 4 … 30 s")
     func backOff() async throws {
         world.network.failLinks(with: .unreachable)
-        let pusher = world.makeClient(.virtual(retryPolicy: .exponential), random: 0.5)
+        let pusher = world.makeClient(.virtual(retryPolicy: .exponential()), random: 0.5)
         pusher.connect()
         for bound in [1, 2, 4, 8, 16, 30, 30, 30, 30, 30] {
             await world.run()
@@ -159,7 +159,7 @@ struct ReconnectingTests {
     private func makeClientsInOutage(count: Int, of duration: Duration) async throws -> [Pusher] {
         let clients = (1...count).map { seed in
             let generator = NIOLockedValueBox(SeededGenerator(seed: UInt64(seed)))
-            return world.makeClient(.virtual(retryPolicy: .exponential)) {
+            return world.makeClient(.virtual(retryPolicy: .exponential())) {
                 generator.withLockedValue { Double.random(in: 0..<1, using: &$0) }
             }
         }
@@ -176,7 +176,7 @@ struct ReconnectingTests {
     @Test("a server that accepts and closes at once is met by growing waits (no hot loop)")
     func acceptThenClose() async throws {
         world.server.failConnections(with: .closedAfterHandshake(code: 4200))
-        let pusher = world.makeClient(.virtual(retryPolicy: .exponential))
+        let pusher = world.makeClient(.virtual(retryPolicy: .exponential()))
         pusher.connect()
         await world.advance(by: .seconds(120))
         // 0, 1, 3, 7, 15, 31, 61, 91 s: eight attempts in two minutes.

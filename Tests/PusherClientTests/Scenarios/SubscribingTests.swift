@@ -27,6 +27,56 @@ struct SubscribingTests {
         #expect(world.server.connections.first?.subscribedChannels == ["orders"])
     }
 
+    /// On the event loop, what subscribing leads to at once has happened when it returns.
+    @Test(
+        "the closure for events gets the first one too, also if it comes at once",
+        arguments: [
+            ("no name", nil), ("presence-a", PusherAuth(auth: "no signature")),
+            ("private-a", PusherAuth(auth: "no signature")),
+        ]
+    )
+    func closureGetsFirstEvent(name: String, auth: PusherAuth?) async throws {
+        let pusher = try await world.makeConnectedClient()
+        let events = Log<String>()
+        let count = try await world.atOnce {
+            pusher.subscribe(name, auth: auth) { (event: PusherEvent) in events.append(event.eventName) }
+            return events.count
+        }
+        #expect(count == 1)
+        #expect(events.elements == ["pusher:subscription_error"])
+    }
+
+    @Test("a closure for events is added to the earlier ones of a channel before it is subscribed anew")
+    func closureOfSubscribedChannel() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(authMethod: .noMethod))
+        let (first, second) = (Log<String>(), Log<String>())
+        let channel = pusher.subscribe("private-a") { (event: PusherEvent) in first.append(event.eventName) }
+        // Authorizations take place beside the loop.
+        await world.runUntil { first.count == 1 }
+        let again = try await world.atOnce {
+            pusher.subscribe("private-a", auth: PusherAuth(auth: "no signature")) { (event: PusherEvent) in
+                second.append(event.eventName)
+            }
+        }
+        #expect(again === channel)
+        #expect(first.elements == ["pusher:subscription_error", "pusher:subscription_error"])
+        #expect(second.elements == ["pusher:subscription_error"])
+    }
+
+    @Test("a closure for events beyond the limit of callbacks is not bound, and that is reported")
+    func closureBeyondLimit() async throws {
+        var limits = PusherClientOptions.Limits()
+        limits.bindings = 1
+        let pusher = try await world.makeConnectedClient(.virtual(limits: limits))
+        var errors = pusher.errors.makeAsyncIterator()
+        let events = Log<String>()
+        pusher.subscribe("orders") { (event: PusherEvent) in events.append(event.eventName) }
+        pusher.subscribe("orders") { (event: PusherEvent) in events.append(event.eventName) }
+        await world.run()
+        #expect(events.elements == ["pusher:subscription_succeeded"])
+        #expect(await errors.next()?.code == .tooManyBindings)
+    }
+
     @Test("subscribing in the connected callback subscribes once (PusherSwift 432)")
     func inConnectedCallback() async throws {
         final class Subscriber: PusherDelegate {
@@ -133,9 +183,8 @@ struct SubscribingTests {
         await world.advance(by: .seconds(3))
         #expect(orders.subscribed)
         #expect(world.server.connections.first?.subscribedChannels == ["orders", "weather"])
-        let expected = Resubscription(channelName: "orders", away: .seconds(3))
         var iterator = resubscriptions.makeAsyncIterator()
-        #expect(await iterator.next() == expected)
+        #expect(await iterator.next() == .seconds(3))
     }
 
     @Test("channels stay over disconnect() and connect()")
@@ -309,7 +358,7 @@ struct SubscribingTests {
     }
 
     private struct Sequences {
-        var resubscriptions: EventSequence<Resubscription>.AsyncIterator
+        var resubscriptions: EventSequence<Duration>.AsyncIterator
         var events: EventSequence<PusherEvent>.AsyncIterator
 
         init(_ channel: PusherChannel) {

@@ -103,8 +103,49 @@ struct TimeoutTests {
             if case .disconnected = status { break }
         }
         let waiting = statuses.count { if case .waiting = $0 { true } else { false } }
-        #expect((6...8).contains(waiting), "\(statuses)")
+        #expect((6...7).contains(waiting), "\(statuses)")
         #expect(statuses.last == .disconnected(reason: nil))
+    }
+
+    @Test("the timer of statuses(every:) runs from the beginning of a wait to its end only")
+    func countdownTimer() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(8)])))
+        let ticks = pusher.statuses(every: .seconds(3))
+        await world.run()
+        #expect(try await world.leftovers(of: pusher).countdowns == 0)
+        // A timer that had run since the sequence was made would fire after 1, 4 and 7 seconds of the wait.
+        await world.advance(by: .seconds(2))
+        world.network.cutLinks()
+        await world.run()
+        await world.advance(by: .seconds(8))
+        #expect(pusher.state == .connected)
+        #expect(try await world.leftovers(of: pusher).countdowns == 0)
+        var (connected, waiting) = (0, 0)
+        for await status in ticks {
+            if case .waiting = status { waiting += 1 }
+            if case .connected = status { connected += 1 }
+            if connected == 2 { break }
+        }
+        #expect(waiting == 3)
+    }
+
+    @Test("a sequence that is made during a wait counts it down, and its timer ends with it")
+    func countdownDuringWait() async throws {
+        let pusher = try await world.makeConnectedClient(.virtual(retryPolicy: .delays([.seconds(10)])))
+        world.network.cutLinks()
+        await world.run()
+        var ticks: EventSequence<ConnectionStatus>? = pusher.statuses(every: .seconds(3))
+        await world.run()
+        #expect(try await world.leftovers(of: pusher).countdowns == 1)
+        await world.advance(by: .seconds(3))
+        var iterator = ticks?.makeAsyncIterator()
+        for _ in 1...2 {
+            guard case .waiting = await iterator?.next() else { return #expect(Bool(false), "not counted down") }
+        }
+        (ticks, iterator) = (nil, nil)
+        _ = pusher.statuses(every: .seconds(3))
+        await world.run()
+        #expect(try await world.leftovers(of: pusher).countdowns == 0)
     }
 }
 

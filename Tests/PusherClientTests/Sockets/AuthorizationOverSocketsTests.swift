@@ -1,3 +1,4 @@
+import ClientTestSupport
 import Foundation
 import PusherTestServer
 import RealtimeNetworking
@@ -14,7 +15,7 @@ import Testing
 struct AuthorizationOverSocketsTests {
     enum Strategy: CaseIterable {
         case endpoint, endpointWithHeaders, getEndpoint, batchingEndpoint, requestBuilder
-        case completion, async, closure, batch, inline, inlineWithMasterKey
+        case completion, closure, batch, inline, inlineWithMasterKey
 
         func method(_ server: PusherTestServer) -> AuthMethod {
             let url = server.httpURL + "/pusher/auth"
@@ -26,9 +27,8 @@ struct AuthorizationOverSocketsTests {
             case .batchingEndpoint: .endpoint(AuthEndpoint(url, isBatching: true))
             case .requestBuilder: .authRequestBuilder(authRequestBuilder: RequestBuilder(url: url))
             case .completion: .authorizer(authorizer: CompletionAuthorizer(backend: backend))
-            case .async: .authorizer(authorizer: OneByOne(backend: backend))
             case .closure: .authorizer { request in backend.auth(request) }
-            case .batch: .authorizer(authorizer: AllAtOnce(backend: backend))
+            case .batch: .batchAuthorizer(backend.auths)
             case .inline: .inline(secret: server.options.application.secret)
             case .inlineWithMasterKey:
                 .inline(
@@ -255,16 +255,10 @@ private struct CompletionAuthorizer: Authorizer {
     }
 }
 
-private struct OneByOne: AsyncAuthorizer {
-    let backend: Backend
-
-    func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth { backend.auth(request) }
-}
-
-private struct AllAtOnce: BatchAuthorizer {
-    let backend: Backend
-
-    func authorize(_ requests: [AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>] {
-        Dictionary(uniqueKeysWithValues: requests.map { ($0.channelName, .success(backend.auth($0))) })
+extension Backend {
+    @Sendable fileprivate func auths(
+        _ requests: [AuthorizationRequest]
+    ) async throws -> [String: Result<PusherAuth, any Error>] {
+        Dictionary(uniqueKeysWithValues: requests.map { ($0.channelName, .success(auth($0))) })
     }
 }

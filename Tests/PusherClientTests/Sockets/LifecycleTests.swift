@@ -1,3 +1,4 @@
+import ClientTestSupport
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix

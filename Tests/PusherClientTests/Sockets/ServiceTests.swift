@@ -1,4 +1,5 @@
 #if ServiceLifecycle
+    import ClientTestSupport
     import Logging
     import PusherTestServer
     import ServiceLifecycle

@@ -150,7 +150,11 @@ final class VirtualWorld: Sendable {
         let engine = pusher.engine
         return try await loop.executeInContext {
             let holdings = engine.holdings
-            return Leftovers(timers: holdings.timers.count, sockets: holdings.sockets.count)
+            return Leftovers(
+                timers: holdings.timers.count,
+                sockets: holdings.sockets.count,
+                countdowns: holdings.countdowns
+            )
         }
     }
 
@@ -238,6 +242,8 @@ struct Leftovers: Equatable, Sendable {
 
     var timers: Int
     var sockets: Int
+    /// The timers of `statuses(every:)`.
+    var countdowns = 0
 }
 
 /// Writes down every call.

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import Logging
 import PusherTestServer
 import RealtimeNetworking

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import NIOCore
 import NIOEmbedded
 import PusherProtocol

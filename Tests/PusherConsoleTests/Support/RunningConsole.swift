@@ -1,4 +1,5 @@
 import AsyncHTTPClient
+import ClientTestSupport
 import NIOCore
 import NIOHTTP1
 import PusherClient

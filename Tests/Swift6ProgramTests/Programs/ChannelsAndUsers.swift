@@ -37,7 +37,7 @@ enum ChannelsAndUsers {
     static func authorizations() async throws {
         var options = PusherTestServer.Options()
         options.authorizeChannel = { request in
-            request.parameters["token"] == "secret" ? .allow(userID: "7", userInfo: #"{"name":"Ada"}"#) : .refuse()
+            request.parameters["token"] == "secret" ? .allow(userId: "7", userInfo: #"{"name":"Ada"}"#) : .refuse()
         }
         try await PusherTestServer.withServer(options: options) { server in
             let app = MyApp(server: server, authorizationURL: server.httpURL + "/pusher/auth")
@@ -94,11 +94,11 @@ extension PusherTestServer {
         try await waitForSubscription(to: channel, timeout: .patience)
     }
 
-    func waitForMember(_ userID: String, of channel: String) async throws {
-        try await waitForMember(userID, of: channel, timeout: .patience)
+    func waitForMember(_ userId: String, of channel: String) async throws {
+        try await waitForMember(userId, of: channel, timeout: .patience)
     }
 
-    func waitForSignIn(of userID: String) async throws {
-        try await waitForSignIn(of: userID, timeout: .patience)
+    func waitForSignIn(of userId: String) async throws {
+        try await waitForSignIn(of: userId, timeout: .patience)
     }
 }

@@ -11,8 +11,8 @@ enum Receiving {
     }
 
     static func reloads(_ channel: PusherChannel, into store: Store) async throws {
-        for await resubscription in channel.resubscriptions {
-            try await store.reload(last: resubscription.away)
+        for await gap in channel.resubscriptions {
+            try await store.reload(last: gap)
         }
     }
 

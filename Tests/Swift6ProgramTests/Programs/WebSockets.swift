@@ -25,7 +25,7 @@ enum WebSockets {
     struct StopIfForbidden: RetryPolicy {
         func delay(for context: RetryContext) -> Duration? {
             if (context.reason as? WebSocketError)?.httpStatus == 403 { return nil }
-            return ExponentialRetryPolicy().delay(for: context)
+            return StandardRetryPolicy.exponential().delay(for: context)
         }
     }
 }

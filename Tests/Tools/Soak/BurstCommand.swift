@@ -1,4 +1,5 @@
 import ArgumentParser
+import ClientTestSupport
 import Logging
 import NIOConcurrencyHelpers
 import PusherClient

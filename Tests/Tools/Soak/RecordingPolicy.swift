@@ -19,7 +19,7 @@ final class RecordingPolicy: RetryPolicy {
     func forget() { kept.withLockedValue { $0 = nil } }
 
     func delay(for context: RetryContext) -> Duration? {
-        let policy = ExponentialRetryPolicy(base: base, cap: cap)
+        let policy = ExponentialBackOff(base: base, cap: cap)
         guard let delay = policy.delay(for: context) else { return nil }
         let bound = (0..<min(context.retryCount, 60)).reduce(base) { bound, _ in min(bound * 2, cap) }
         kept.withLockedValue { if $0 == nil { $0 = delay / bound } }

@@ -31,7 +31,6 @@ extension AuthMethod {
         guard case .authorizer(let authorizer) = self else { return 1 }
         return switch authorizer {
         case let authorizer as any BuiltInAuthorizer: max(1, authorizer.maximumBatchSize)
-        case let authorizer as any BatchAuthorizer: max(1, authorizer.maximumBatchSize)
         default: 1
         }
     }
@@ -53,10 +52,6 @@ extension AuthMethod {
             return [await BuiltRequest.authorize(first, with: builder, in: context)]
         case .authorizer(let authorizer as any BuiltInAuthorizer):
             return await authorizer.authorize(requests, in: context)
-        case .authorizer(let authorizer as any BatchAuthorizer):
-            return await Self.ask(authorizer, requests)
-        case .authorizer(let authorizer as any AsyncAuthorizer):
-            return [await Self.ask(authorizer, first)]
         case .authorizer(let authorizer):
             return [await Self.ask(authorizer, first)]
         case .inline(let secret):

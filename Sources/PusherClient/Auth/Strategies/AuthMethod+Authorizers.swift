@@ -1,8 +1,63 @@
 /// The authorizer behind ``AuthMethod/authorizer(_:)``.
-struct ClosureAuthorizer: AsyncAuthorizer {
+struct ClosureAuthorizer: BuiltInAuthorizer {
     let body: @Sendable (AuthorizationRequest) async throws -> PusherAuth
 
-    func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth { try await body(request) }
+    var description: String { "authorizer(…)" }
+
+    func authorize(
+        _ requests: [AuthorizationRequest],
+        in context: AuthorizationContext
+    ) async -> [Result<Authorization, AuthorizationError>] {
+        var results: [Result<Authorization, AuthorizationError>] = []
+        for request in requests {
+            let answer = await UserCode.asynchronously { try await body(request) }
+            results.append(.init(answer, to: request))
+        }
+        return results
+    }
+}
+
+/// The authorizer behind ``AuthMethod/batchAuthorizer(maximumBatchSize:_:)``.
+struct BatchClosureAuthorizer: BuiltInAuthorizer {
+    let maximumBatchSize: Int
+    let body: @Sendable ([AuthorizationRequest]) async throws -> [String: Result<PusherAuth, any Error>]
+
+    var description: String { "batchAuthorizer(…)" }
+
+    func authorize(
+        _ requests: [AuthorizationRequest],
+        in context: AuthorizationContext
+    ) async -> [Result<Authorization, AuthorizationError>] {
+        let answers = await UserCode.asynchronously { try await body(requests) }
+        return requests.map { request in
+            let name = request.channelName
+            return .init(answers?.flatMap { $0[name] ?? .failure(AuthorizationError.missing(name)) }, to: request)
+        }
+    }
+}
+
+extension Result<Authorization, AuthorizationError> {
+    /// - Parameter answer: What the app's closure gave; nil if the task was cancelled.
+    fileprivate init(_ answer: Result<PusherAuth, any Error>?, to request: AuthorizationRequest) {
+        let subject = AuthorizationSubject.channel(request.channelName)
+        self =
+            switch answer {
+            case .success(let auth): .success(Authorization(auth))
+            case .failure(let error): .failure(.thrown(error, by: "the authorizer", subject))
+            case nil: .failure(.cancelled(subject))
+            }
+    }
+}
+
+extension AuthorizationError {
+    /// For an authorizer that left a channel of a batch out.
+    fileprivate static func missing(_ channelName: String) -> AuthorizationError {
+        AuthorizationError(
+            .authorizerFailed,
+            "the authorizer gave no result for channel '\(channelName)'; "
+                + "its answer to a batch must have one for each channel, keyed by the channel's name"
+        )
+    }
 }
 
 extension AuthMethod {
@@ -22,44 +77,11 @@ extension AuthMethod {
                 AuthorizationError(
                     .authorizerFailed,
                     "the authorizer gave nil for channel '\(request.channelName)'; "
-                        + "an AsyncAuthorizer can throw an error that says why"
+                        + "AuthMethod.authorizer { … } can throw an error that says why"
                 )
             )
         }
         return .success(Authorization(auth))
-    }
-
-    static func ask(
-        _ authorizer: any AsyncAuthorizer,
-        _ request: AuthorizationRequest
-    ) async -> Result<Authorization, AuthorizationError> {
-        let subject = AuthorizationSubject.channel(request.channelName)
-        let result = await UserCode.asynchronously { try await authorizer.authorize(request) }
-        switch result {
-        case .success(let auth): return .success(Authorization(auth))
-        case .failure(let error): return .failure(.thrown(error, by: "the authorizer", subject))
-        case nil: return .failure(.cancelled(subject))
-        }
-    }
-
-    static func ask(
-        _ authorizer: any BatchAuthorizer,
-        _ requests: [AuthorizationRequest]
-    ) async -> [Result<Authorization, AuthorizationError>] {
-        let result = await UserCode.asynchronously { try await authorizer.authorize(requests) }
-        return requests.map { request in
-            let subject = AuthorizationSubject.channel(request.channelName)
-            switch result {
-            case .success(let results):
-                switch results[request.channelName] {
-                case .success(let auth): return .success(Authorization(auth))
-                case .failure(let error): return .failure(.thrown(error, by: "the authorizer", subject))
-                case nil: return .failure(.missing(request.channelName, in: type(of: authorizer)))
-                }
-            case .failure(let error): return .failure(.thrown(error, by: "the authorizer", subject))
-            case nil: return .failure(.cancelled(subject))
-            }
-        }
     }
 }
 

@@ -164,8 +164,14 @@ struct CoreClient {
 
     /// A client event of which only the newest counts.
     @discardableResult
-    mutating func sendLatest(_ event: String, data: String = "1", parts: Int = 1, on name: String) -> Transcript {
-        let id = id(ofChannel: name)
+    mutating func sendLatest(
+        _ event: String,
+        data: String = "1",
+        parts: Int = 1,
+        on name: String,
+        _ id: ChannelID? = nil
+    ) -> Transcript {
+        let id = id ?? self.id(ofChannel: name)
         let messages = (0..<parts).map { ClientEventQueue.Message(event: "\(event)", data: .json("\(data)\($0)")) }
         return input { $0.sendLatest(messages, of: event, on: name, id, now: $1, into: &$2) }
     }

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import PusherTestServer
 import RealtimeNetworking
 import TestSupport
@@ -48,7 +49,7 @@ func withRelay(
 struct WatchedChannel {
     let channel: PusherChannel
     private var events: EventSequence<PusherEvent>.AsyncIterator
-    private var resubscriptions: EventSequence<Resubscription>.AsyncIterator
+    private var resubscriptions: EventSequence<Duration>.AsyncIterator
 
     /// Connects and subscribes.
     init(_ name: String, of pusher: Pusher) async throws {

@@ -1,3 +1,4 @@
+import ClientTestSupport
 import ProxyTestSupport
 import PusherTestServer
 import RealtimeHTTP

@@ -19,41 +19,20 @@ extension SimulatedApplication {
         guard let name else {
             guard let pusher else { return nil }
             ledger.add(ExpectingHandler(channel: nil, event: event, isSequence: false), id: id)
-            add(Binding(id: id, channel: nil, unbind: Self.bind(pusher, event, callback)))
+            add(Binding(id: id, channel: nil, observation: pusher.observe(named: event, callback)))
             return id
         }
         guard let channel = channel(name) else { return nil }
         ledger.add(ExpectingHandler(channel: name, event: event, isSequence: false), id: id)
-        add(Binding(id: id, channel: name, unbind: Self.bind(channel, event, callback)))
+        add(Binding(id: id, channel: name, observation: channel.observe(named: event, callback)))
         return id
     }
 
-    private func add(_ binding: Binding) { state.withLockedValue { $0.bindings.append(binding) } }
-
-    private static func bind(
-        _ channel: PusherChannel,
-        _ event: String?,
-        _ callback: @escaping @Sendable (PusherEvent) -> Void
-    ) -> @Sendable () -> Void {
-        guard let event else {
-            let id = channel.bind(eventCallback: callback)
-            return { [weak channel] in channel?.unbind(callbackId: id) }
+    private func add(_ binding: Binding) {
+        state.withLockedValue { state in
+            state.bindings.append(binding)
+            state.observations.append(binding.observation)
         }
-        let id = channel.bind(eventName: event, eventCallback: callback)
-        return { [weak channel] in channel?.unbind(eventName: event, callbackId: id) }
-    }
-
-    private static func bind(
-        _ pusher: Pusher,
-        _ event: String?,
-        _ callback: @escaping @Sendable (PusherEvent) -> Void
-    ) -> @Sendable () -> Void {
-        guard let event else {
-            let id = pusher.bind(eventCallback: callback)
-            return { [weak pusher] in pusher?.unbind(callbackId: id) }
-        }
-        let id = pusher.bind(eventName: event, eventCallback: callback)
-        return { [weak pusher] in pusher?.unbind(eventName: event, callbackId: id) }
     }
 
     func unbind(_ index: Int) {
@@ -61,7 +40,7 @@ extension SimulatedApplication {
             state.bindings.isEmpty ? nil : state.bindings.remove(at: index % state.bindings.count)
         }
         guard let binding else { return }
-        binding.unbind()
+        binding.observation.cancel()
         ledger.setStage(.ended, of: binding.id)
     }
 

@@ -23,6 +23,8 @@ final class SimulatedApplication: Sendable {
         /// The callbacks that are called with everything.
         var witnesses: [Int] = []
         var bindings: [Binding] = []
+        /// What keeps callbacks bound, unless the app cancels it: as long as their channel or the client lives.
+        var observations: [EventObservation] = []
         var readers: [Reader] = []
         /// They read on for as long as the client lives.
         var followers: [Reader] = []
@@ -56,7 +58,7 @@ final class SimulatedApplication: Sendable {
     struct Binding: Sendable {
         var id: Int
         var channel: String?
-        var unbind: @Sendable () -> Void
+        var observation: EventObservation
     }
 
     struct Wait: Sendable {
@@ -203,9 +205,13 @@ final class SimulatedApplication: Sendable {
         let ledger = ledger
         ledger.add(ExpectingHandler(channel: nil, event: nil, isSequence: false), id: id)
         ledger.add(ExpectingHandler(channel: "#server-to-user-me", event: nil, isSequence: false), id: userID)
-        pusher.bind { ledger.received($0, by: id) }
-        pusher.user.bind { ledger.received($0, by: userID) }
-        state.withLockedValue { $0.witnesses = [id, userID] }
+        let observations = [
+            pusher.observe { ledger.received($0, by: id) }, pusher.user.observe { ledger.received($0, by: userID) },
+        ]
+        state.withLockedValue { state in
+            state.witnesses = [id, userID]
+            state.observations += observations
+        }
     }
 
     /// Lets go of the client, and of everything that has to do with it.

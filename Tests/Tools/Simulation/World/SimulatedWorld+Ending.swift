@@ -116,7 +116,7 @@ extension SimulatedWorld {
         for name in application.wanted where application.channel(name)?.subscribed != true {
             violations.add("\(name) is not subscribed")
         }
-        checkSignIn(pusher, connection.userID)
+        checkSignIn(pusher, connection.userId)
     }
 
     /// The user is signed in, or it was said that this has failed.
@@ -129,12 +129,12 @@ extension SimulatedWorld {
         }
     }
 
-    private func checkSignIn(_ pusher: Pusher, _ userID: String?) {
+    private func checkSignIn(_ pusher: Pusher, _ userId: String?) {
         let isWanted = application.state.withLockedValue { $0.wantsSignIn }
         guard isWanted, Settings.dialects[settings.dialect].dialect.users.knowsSignIn else { return }
         violations.check(
-            userID == "me" && pusher.user.userId == "me",
-            "the user is not signed in: \(pusher.user.userId ?? "nobody"), for the server \(userID ?? "nobody")"
+            userId == "me" && pusher.user.userId == "me",
+            "the user is not signed in: \(pusher.user.userId ?? "nobody"), for the server \(userId ?? "nobody")"
         )
     }
 
@@ -142,7 +142,7 @@ extension SimulatedWorld {
         for name in application.wanted {
             guard let channel = application.channel(name) as? PusherPresenceChannel else { continue }
             let own = Set(channel.members.map(\.userId))
-            let real = Set(server.server.members(of: name).map(\.userID))
+            let real = Set(server.server.members(of: name).map(\.userId))
             violations.check(own == real, "the members of \(name) are \(real.sorted()), not \(own.sorted())")
         }
     }

@@ -27,7 +27,7 @@ extension SimulatedWorld {
     private func checkMembers(_ subscription: SubscriptionStateMachine) {
         guard let roster = subscription.roster else { return }
         let own = Set(roster.members.map(\.id))
-        let real = Set(server.server.members(of: subscription.name).map(\.userID))
+        let real = Set(server.server.members(of: subscription.name).map(\.userId))
         violations.check(
             own == real,
             "the members of \(subscription.name) are \(real.sorted()), and for the client \(own.sorted())"

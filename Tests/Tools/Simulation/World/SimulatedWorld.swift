@@ -121,7 +121,7 @@ final class SimulatedWorld {
     private func clientOptions(of client: Int) -> PusherClientOptions {
         let retryPolicy: any RetryPolicy =
             switch settings.retryPolicy {
-            case .default: .exponential
+            case .default: .exponential()
             case .fixed(let milliseconds): .delays([.milliseconds(milliseconds)])
             case .limited(let attempts):
                 .delays(Array(repeating: .seconds(1), count: attempts), repeatsLast: false)

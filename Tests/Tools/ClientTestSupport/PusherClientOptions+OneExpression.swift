@@ -1,8 +1,9 @@
 package import Foundation
 package import Logging
+package import PusherClient
 
 extension PusherClientOptions {
-    /// Creates options in one expression: for the package's own tests and tools. Apps set the properties.
+    /// Creates options in one expression. Apps set the properties.
     package convenience init(
         endpoint: PusherEndpoint? = nil,
         authMethod: AuthMethod = .noMethod,
@@ -14,7 +15,7 @@ extension PusherClientOptions {
         activityTimeout: TimeInterval? = nil,
         userAuthMethod: UserAuthMethod = .noMethod,
         timeouts: PusherTimeouts = PusherTimeouts(),
-        retryPolicy: any RetryPolicy = .exponential,
+        retryPolicy: any RetryPolicy = .exponential(),
         authorizationRetryPolicy: any RetryPolicy = .exponential(base: .milliseconds(500), cap: .seconds(5)),
         clientEventEncoding: ClientEventEncoding = .json,
         payloadTransformer: (any PayloadTransformer)? = nil,
@@ -87,5 +88,29 @@ extension PusherClientOptions.Limits {
         self.bindings = bindings
         self.members = members
         self.sendBufferSize = sendBufferSize
+    }
+}
+
+extension PusherTimeouts {
+    /// Creates timeouts in one expression.
+    package init(
+        connectionAttempt: Duration = PusherTimeouts().connectionAttempt,
+        unavailable: Duration = PusherTimeouts().unavailable,
+        pong: Duration = PusherTimeouts().pong,
+        subscription: Duration = PusherTimeouts().subscription,
+        authorization: Duration = PusherTimeouts().authorization,
+        signIn: Duration = PusherTimeouts().signIn,
+        closing: Duration = PusherTimeouts().closing,
+        backOffReset: Duration = PusherTimeouts().backOffReset
+    ) {
+        self.init()
+        self.connectionAttempt = connectionAttempt
+        self.unavailable = unavailable
+        self.pong = pong
+        self.subscription = subscription
+        self.authorization = authorization
+        self.signIn = signIn
+        self.closing = closing
+        self.backOffReset = backOffReset
     }
 }

@@ -1,0 +1,65 @@
+import NIOCore
+
+/// The sequences that get the status again and again while the client waits before an attempt. Only the event loop touches
+/// it.
+struct Countdowns {
+    fileprivate struct Countdown {
+        weak let buffer: EventBuffer<ConnectionStatus>?
+        let interval: TimeAmount
+        /// Nil unless the client waits.
+        var timer: RepeatedTask?
+    }
+
+    private var countdowns: [Countdown] = []
+
+    /// How many timers run.
+    var timerCount: Int { countdowns.count { $0.timer != nil } }
+
+    fileprivate mutating func add(_ buffer: EventBuffer<ConnectionStatus>, every interval: TimeAmount) {
+        removeUnused()
+        countdowns.append(Countdown(buffer: buffer, interval: interval))
+    }
+
+    /// Stops the timers, and starts new ones if there is a wait to count down.
+    fileprivate mutating func restart(_ start: ((EventBuffer<ConnectionStatus>, TimeAmount) -> RepeatedTask)?) {
+        removeUnused()
+        for index in countdowns.indices {
+            countdowns[index].timer?.cancel()
+            countdowns[index].timer = countdowns[index].buffer.flatMap { start?($0, countdowns[index].interval) }
+        }
+    }
+
+    /// A sequence does not say when it is dropped, because it may be dropped anywhere.
+    private mutating func removeUnused() {
+        for countdown in countdowns where countdown.isUnused { countdown.timer?.cancel() }
+        countdowns.removeAll { $0.isUnused }
+    }
+}
+
+extension Countdowns.Countdown {
+    fileprivate var isUnused: Bool { buffer.map(\.isFinished) ?? true }
+}
+
+extension ClientEngine {
+    /// Adds the status to a sequence of statuses again and again while the client waits before an attempt, for as long as
+    /// there is the sequence.
+    func repeatStatus(every interval: Duration, to buffer: EventBuffer<ConnectionStatus>) {
+        eventLoop.execute { [weak buffer] in
+            guard let buffer, !buffer.isFinished else { return }
+            self.loopState.value.countdowns.add(buffer, every: TimeAmount(interval))
+            self.restartCountdowns(for: self.status)
+        }
+    }
+
+    /// The status has changed. Called on the event loop.
+    func restartCountdowns(for status: ConnectionStatus) {
+        guard case .waiting = status else { return loopState.value.countdowns.restart(nil) }
+        loopState.value.countdowns.restart { [eventLoop] buffer, interval in
+            eventLoop.scheduleRepeatedTask(initialDelay: interval, delay: interval) { [weak self, weak buffer] task in
+                guard let self, let buffer, !buffer.isFinished else { return task.cancel() }
+                let status = self.status
+                if case .waiting = status { self.count(buffer.add(status)) }
+            }
+        }
+    }
+}
