@@ -145,6 +145,38 @@ struct HTTPFaultTests {
     }
 
     @Test(
+        "a client event whose request is not answered is not sent again, and the app hears of it",
+        arguments: [PusherTransport.httpStreaming, .httpPolling],
+        [PusherTestServer.TransportRequestFault.answerLost, .dropped]
+    )
+    func unansweredClientEvent(
+        transport: PusherTransport,
+        fault: PusherTestServer.TransportRequestFault
+    ) async throws {
+        let world = VirtualWorld(transport: transport)
+        let pushers = [world.makeClient(), world.makeClient()]
+        let channels = pushers.map { $0.subscribe("private-chat") }
+        for pusher in pushers { pusher.connect() }
+        await world.runUntil { channels.allSatisfy { $0.subscribed } }
+        let received = Log<String>()
+        channels[1].bind(eventName: "client-n") { received.append($0.data ?? "") }
+        let errors = Log<PusherClientError>()
+        let reports = pushers[0].errors
+        let reader = Task { for await error in reports { errors.append(error) } }
+        world.server.failTransportRequests(1, of: .sending, with: fault)
+        channels[0].trigger(eventName: "client-n", data: 1)
+        await world.advance(by: .seconds(5))
+        await world.runUntil { channels[0].subscribed }
+        // What comes later is sent as ever.
+        channels[0].trigger(eventName: "client-n", data: 2)
+        await world.advance(by: .seconds(2))
+        #expect(received.elements == (fault == .answerLost ? ["1", "2"] : ["2"]))
+        #expect(pushers[0].statistics.clientEvents.dropped == 1 && pushers[0].statistics.clientEvents.sent == 1)
+        await world.runUntil { errors.elements.contains { $0.message.contains("client-n may not have arrived") } }
+        reader.cancel()
+    }
+
+    @Test(
         "the server's heartbeats keep a stream and polls alive, and are answered",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
