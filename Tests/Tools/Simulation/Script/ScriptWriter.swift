@@ -61,6 +61,9 @@ struct ScriptWriter {
         settings.upgradeFault = drawForHTTP(Self.upgradeFaults)
         settings.streamLength = drawForHTTP([1_000, 3_000, 10_000, 256 * 1_024])
         settings.serverStopsStreams = !httpGenerator.oneIn(3)
+        // A server that goes on writing may drop a connection that moves, which has to be connected again then.
+        if case .limited = settings.retryPolicy { settings.serverStopsStreams = true }
+        if !settings.autoReconnect { settings.serverStopsStreams = true }
         // A stream must not be too long from its beginning.
         settings.sendsPrelude = httpGenerator.oneIn(6) && settings.streamLength > 3_000
         settings.secondPoll = drawForHTTP([.refused, .takesOver])

@@ -129,12 +129,18 @@ final class SimulatedExchange: HTTPStream {
     }
 
     private func abort() {
+        state.withLockedValue { $0.exchange }?.abort()
+        if state.withLockedValue({ $0.isEnded }) { remove() }
+    }
+
+    /// The two sides, which know each other, part.
+    private func remove() {
         let exchange = state.withLockedValue { state in
             defer { state.exchange = nil }
             return state.exchange
         }
-        exchange?.abort()
-        if state.withLockedValue({ $0.isEnded }) { session.remove(self) }
+        withExtendedLifetime(exchange) {}
+        session.remove(self)
     }
 
     private func depart(_ body: @escaping @Sendable () -> Void) {
@@ -205,7 +211,7 @@ final class SimulatedExchange: HTTPStream {
             case .head, .body: break
             case .end:
                 end()
-                session.remove(self)
+                remove()
             case .failed:
                 end()
                 leave()
