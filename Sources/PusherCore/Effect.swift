@@ -11,7 +11,7 @@ package enum Effect: Hashable, Sendable {
     /// the two cases that follow.
     case send(AttemptID, Envelope)
     /// Send a client event on the socket, and say whether it was written:
-    /// ``ClientStateMachine/clientEventWritten(_:on:error:now:into:)``.
+    /// ``ClientStateMachine/clientEventWritten(_:on:error:mayHaveArrived:now:into:)``.
     case sendClientEvent(AttemptID, ClientEventQueue.Item)
     /// Send a message of the app's own on the socket, and report it if it could not be written.
     case sendMessage(AttemptID, Envelope)

@@ -141,16 +141,21 @@ extension ClientEngine {
         let written = eventLoop.makePromise(of: Void.self)
         written.futureResult.whenComplete { result in
             var failure: PusherClientError?
+            var mayHaveArrived = false
             if case .failure(let error) = result {
-                failure = PusherClientError(
-                    .notSubscribed,
-                    "the client event \(item.envelope.event) was not sent: the connection was lost",
-                    channelName: item.name,
-                    cause: error
-                )
+                let unanswered = error as? UnansweredMessage
+                mayHaveArrived = unanswered != nil
+                failure = .unwritten(item, mayHaveArrived: mayHaveArrived, cause: unanswered?.reason ?? error)
             }
             self.step { state, now in
-                state.machine.clientEventWritten(item, on: id, error: failure, now: now, into: &state.pending)
+                state.machine.clientEventWritten(
+                    item,
+                    on: id,
+                    error: failure,
+                    mayHaveArrived: mayHaveArrived,
+                    now: now,
+                    into: &state.pending
+                )
             }
         }
         write(item.envelope, on: id, promise: written)
@@ -252,6 +257,23 @@ extension RetryContext {
             closeCode: question.closeCode,
             minimumDelay: question.minimumDelay,
             random: random
+        )
+    }
+}
+
+extension PusherClientError {
+    /// - Parameter mayHaveArrived: Whether it was sent, and only the answer is missing.
+    fileprivate static func unwritten(
+        _ item: ClientEventQueue.Item,
+        mayHaveArrived: Bool,
+        cause: any Error
+    ) -> Self {
+        let problem = mayHaveArrived ? "may not have arrived" : "was not sent"
+        return Self(
+            .notSubscribed,
+            "the client event \(item.envelope.event) \(problem): the connection was lost",
+            channelName: item.name,
+            cause: cause
         )
     }
 }

@@ -132,9 +132,10 @@ final class HTTPConnectionSession {
     }
 
     private func failPromises(_ error: PusherClientError) {
-        let promises = underWay + waiting
+        let (unanswered, unsent) = (underWay, waiting)
         (underWay, waiting) = ([], [])
-        for promise in promises { promise?.fail(error) }
+        for promise in unanswered { promise?.fail(UnansweredMessage(error)) }
+        for promise in unsent { promise?.fail(error) }
     }
 
     private func stream(

@@ -9,10 +9,17 @@ package struct HTTPTransport: Transport {
         package var messageSize: Int
         /// The most bytes that may wait to be sent.
         package var sendBufferSize: Int
+        /// After how many bytes of a stream another response takes over.
+        package var streamLength: Int
 
-        package init(messageSize: Int = 16 << 20, sendBufferSize: Int = 16 << 20) {
+        package init(
+            messageSize: Int = 16 << 20,
+            sendBufferSize: Int = 16 << 20,
+            streamLength: Int = HTTPSessionStateMachine.usualStreamLength
+        ) {
             self.messageSize = messageSize
             self.sendBufferSize = sendBufferSize
+            self.streamLength = streamLength
         }
     }
 
@@ -48,7 +55,8 @@ package struct HTTPTransport: Transport {
             mode,
             at: request.http,
             makeName(),
-            sendBufferSize: limits.sendBufferSize
+            sendBufferSize: limits.sendBufferSize,
+            streamLength: limits.streamLength
         )
         let connection = HTTPConnection(
             HTTPConnectionSession(machine, request, streamer, limits, on: eventLoop, receive: receive),

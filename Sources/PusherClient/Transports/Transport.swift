@@ -27,7 +27,7 @@ package protocol TransportConnection: Sendable {
 
     /// Writes one text message, to go out with the next ``flush()``. The promise succeeds once the bytes are handed to
     /// the operating system, or the server has answered the HTTP request that they are in. It fails where the socket is not
-    /// open, and if the answer does not come.
+    /// open, and with an ``UnansweredMessage`` if the answer does not come.
     func send(_ text: String, promise: EventLoopPromise<Void>?)
 
     /// Sends what was written since the last flush.
@@ -46,6 +46,15 @@ package protocol TransportConnection: Sendable {
 extension TransportConnection {
     package var report: TransportReport { TransportReport(.webSocket) }
     package var longestPause: Duration { .seconds(5) }
+}
+
+/// Why the promise of a message fails that may have arrived: its HTTP request went out, and the answer did not come.
+package struct UnansweredMessage: Error, CustomStringConvertible {
+    package let reason: PusherClientError
+
+    package init(_ reason: PusherClientError) { self.reason = reason }
+
+    package var description: String { reason.description }
 }
 
 package enum TransportEvent: ~Escapable {

@@ -102,10 +102,13 @@ extension ClientStateMachine {
 
     /// A client event was handed to the operating system; or was not, because the socket had ended. One that nobody
     /// waits for goes out on the next subscription then.
+    ///
+    /// - Parameter mayHaveArrived: Whether it was sent in spite of the error, so that it must not be sent again.
     package mutating func clientEventWritten(
         _ item: ClientEventQueue.Item,
         on attempt: AttemptID,
         error: PusherClientError?,
+        mayHaveArrived: Bool = false,
         now: Instant,
         into effects: inout [Effect]
     ) {
@@ -126,7 +129,9 @@ extension ClientStateMachine {
             return
         }
         guard let error, item.latestOf == nil else { return }
-        guard let subscription = subscriptions[item.name], subscription.id == item.channel, subscription.isWanted else {
+        guard !mayHaveArrived, let subscription = subscriptions[item.name], subscription.id == item.channel,
+            subscription.isWanted
+        else {
             statistics.clientEvents.dropped += 1
             return effects.append(.report(error))
         }

@@ -64,8 +64,8 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         var hasNews = false
     }
 
-    /// After so many bytes another response takes over.
-    package static let longestResponse = 256 * 1_024
+    /// In bytes. Servers that know the protocol stop there, so that nothing is under way when the client asks.
+    package static let usualStreamLength = 256 * 1_024
     /// A server that holds no poll must not be asked again and again.
     static let shortestPoll = Duration.seconds(1)
     /// A server that answers each answer must not get another one.
@@ -83,6 +83,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private let place: HTTPPlace
     private let name: HTTPSessionName
     private let sendBufferSize: Int
+    private let streamLength: Int
     private var hostname: String?
     private var requestCount = 0
 
@@ -103,12 +104,21 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     private var owesHeartbeat = false
     private var lastHeartbeat: Instant?
 
-    /// - Parameter sendBufferSize: The most bytes that may wait to be sent.
-    package init(_ mode: Mode, at place: HTTPPlace, _ name: HTTPSessionName, sendBufferSize: Int) {
+    /// - Parameters:
+    ///   - sendBufferSize: The most bytes that may wait to be sent.
+    ///   - streamLength: After how many bytes of a stream another response takes over.
+    package init(
+        _ mode: Mode,
+        at place: HTTPPlace,
+        _ name: HTTPSessionName,
+        sendBufferSize: Int,
+        streamLength: Int = Self.usualStreamLength
+    ) {
         self.mode = mode
         self.place = place
         self.name = name
         self.sendBufferSize = sendBufferSize
+        self.streamLength = streamLength
     }
 
     /// The response whose frames have their turn. Those of another one wait.
@@ -157,7 +167,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
         if hasMessages { current?.hasNews = true }
         // Servers stop at the end of a frame, and send it again where it is not read to there.
         guard mode == .streaming, state == .open, successor == nil, isAtFrameEnd, let current,
-            current.size > Self.longestResponse
+            current.size > streamLength
         else { return [] }
         let (response, target) = makeRequest(now: now)
         successor = response

@@ -167,7 +167,8 @@ extension PusherStatistics {
         public var waiting = 0
         /// Events that were taken and will not be sent: the channel was unsubscribed, the connection was lost or the
         /// channel subscribed anew (by ``PusherChannel/resubscribe()``, or as the server refused what it had confirmed)
-        /// while a call waited for the event to be written, or that call was cancelled. And events of
+        /// while a call waited for the event to be written, or that call was cancelled. Events whose HTTP request was not
+        /// answered, which may have arrived. And events of
         /// ``PusherChannel/sendLatest(_:data:encoder:)`` whose place a later one took, or that could not go out at
         /// once.
         public var dropped = 0

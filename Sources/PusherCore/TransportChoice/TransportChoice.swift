@@ -103,6 +103,11 @@ package struct TransportChoice: Hashable, Sendable {
         case .next: return openNext(now: now)
         case .remembered:
             guard isRemembering else { return [] }
+            if candidates.first?.transport == plan.transports.first {
+                isRemembering = false
+                waiting = plan.transports.dropFirst()
+                return [.forget] + openNext(now: now)
+            }
             for candidate in candidates { note(candidate, now: now) }
             return endRemembering(now: now)
         case .moment: return choose(now: now)

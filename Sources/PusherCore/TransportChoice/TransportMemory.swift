@@ -35,6 +35,8 @@ package struct TransportMemory: Hashable, Sendable {
 
     /// How long anything is remembered.
     static let lifetime = Duration.seconds(30 * 60)
+    /// How long a remembered transport is tried alone at the most: an attempt has to have time for the others.
+    static let longestTrial = Duration.seconds(3)
     /// How often a better transport is tried again before one that is not as good.
     static let chances = 3
     static let streamLives = 2
@@ -68,7 +70,7 @@ package struct TransportMemory: Hashable, Sendable {
                 return plan
             }
         }
-        plan.remembered = .init(success.transport, timeout: success.latency * 2 + .seconds(1))
+        plan.remembered = .init(success.transport, timeout: min(success.latency * 2 + .seconds(1), Self.longestTrial))
         return plan
     }
 

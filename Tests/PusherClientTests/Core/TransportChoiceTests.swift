@@ -161,14 +161,18 @@ struct TransportChoiceTests {
         }
     }
 
-    @Test("a remembered transport is alone until its time is over")
+    @Test("a remembered transport is alone until its time is over, and the preferred one goes on beside others")
     func remembered() {
         var attempt = Attempt(remembered: (.webSocket, .milliseconds(1_100)))
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "remembered in 1100.0"])
         var failing = attempt
         #expect(
             attempt.after(.milliseconds(1_100)) { $0.timerFired(.remembered, now: $1) }
-                == ["no remembered", "forget", "abort 1", "open 2 webSocket", "next in 2000.0"]
+                == ["forget", "open 2 httpStreaming", "next in 4000.0"]
+        )
+        #expect(
+            attempt.after { $0.ready(1, now: $1) }
+                == ["abort 2"] + Self.noTimers + ["remember webSocket 1100.0", "choose 1"]
         )
         #expect(
             failing.after { $0.closed(1, Self.failure(), now: $1) }
@@ -177,6 +181,11 @@ struct TransportChoiceTests {
         #expect(failing.after { $0.timerFired(.remembered, now: $1) } == [])
         var polling = Attempt(remembered: (.httpPolling, .seconds(2)))
         _ = polling.after { $0.start(now: $1) }
+        var slow = polling
+        #expect(
+            slow.after(.seconds(2)) { $0.timerFired(.remembered, now: $1) }
+                == ["no remembered", "forget", "abort 1", "open 2 webSocket", "next in 2000.0"]
+        )
         #expect(
             polling.after(.milliseconds(7)) { $0.ready(1, now: $1) }
                 == Self.noTimers + ["remember httpPolling 7.0", "choose 1"]
@@ -207,7 +216,7 @@ struct TransportChoiceTests {
 
     // MARK: Memory
 
-    @Test("the transport that worked last is tried alone for twice its latency and a second")
+    @Test("the transport that worked last is tried alone for twice its latency and a second, but not longer than 3 s")
     func rememberWebSocket() {
         var memory = TransportMemory()
         #expect(memory.plan(Self.all, now: Instant()) == .init(Self.all))
@@ -216,6 +225,8 @@ struct TransportChoiceTests {
         #expect(memory.plan(Self.all, now: half).remembered == .init(.webSocket, timeout: .milliseconds(1_100)))
         #expect(memory.plan(Self.all, now: half + .milliseconds(1)).remembered == nil)
         #expect(memory.plan(Self.all, now: half).remembered == nil)
+        memory.connected(.webSocket, latency: .seconds(7), now: half)
+        #expect(memory.plan(Self.all, now: half).remembered == .init(.webSocket, timeout: .seconds(3)))
     }
 
     @Test("a remembered HTTP transport is tried alone after the WebSocket had three more chances")

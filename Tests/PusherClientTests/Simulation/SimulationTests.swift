@@ -13,13 +13,67 @@ struct SimulationTests {
         #expect(outcome.violations == [], "\(simulation.transcript)")
     }
 
-    @Test("A seed brings the same run again, to the nanosecond")
-    func sameRun() async {
-        let first = await run(Simulation(seed: 77))
-        let second = await run(Simulation(seed: 77))
-        #expect(first.messageCount > 50)
+    /// The seeds that are run for each choice of transports.
+    static let seedsOfTransports: [UInt64] = httpTransports.flatMap { transports in
+        Array((UInt64(1)...100).filter { Self.transports(of: $0) == transports }.prefix(4))
+    }
+
+    private static let httpTransports: [Settings.Transports] = [
+        .httpStreaming, .httpPolling, .webSocketWithHTTPFallback,
+    ]
+
+    private static func transports(of seed: UInt64) -> Settings.Transports {
+        Simulation(seed: seed, actionCount: 0).settings.transports
+    }
+
+    @Test("The same over HTTP, and where WebSockets are blocked", arguments: seedsOfTransports)
+    func seedsOverHTTP(seed: UInt64) async {
+        let simulation = Simulation(seed: seed)
+        let outcome = await run(simulation)
+        #expect(outcome.violations == [], "\(simulation.transcript)")
+        #expect(outcome.trace.contains { $0.contains("  HTTP /pusher/app/") })
+    }
+
+    @Test("Most seeds have WebSockets only")
+    func transports() {
+        let counts = Dictionary(grouping: UInt64(1)...1_000) { Self.transports(of: $0) }.mapValues(\.count)
+        #expect((550...650).contains(counts[.webSocket] ?? 0))
+        for transports in Self.httpTransports {
+            #expect((100...170).contains(counts[transports] ?? 0))
+        }
+    }
+
+    @Test(
+        "A seed brings the same run again, to the nanosecond",
+        arguments: [77, seedsOfTransports[0], seedsOfTransports[4], seedsOfTransports[8]]
+    )
+    func sameRun(seed: UInt64) async {
+        let first = await run(Simulation(seed: seed))
+        let second = await run(Simulation(seed: seed))
+        #expect(first.messageCount > 20)
         #expect(first.digest == second.digest)
-        #expect(await run(Simulation(seed: 78)).digest != first.digest)
+        // What is encrypted differs each time.
+        func comparable(_ trace: [String]) -> [String] { trace.filter { !$0.contains("private-encrypted-") } }
+        #expect(comparable(first.trace) == comparable(second.trace))
+        #expect(await run(Simulation(seed: seed + 1)).digest != first.digest)
+    }
+
+    @Test("A stream moves to other responses, in the middle of what the server sends")
+    func moves() async {
+        var actions: [PlannedAction] = [
+            .init(.latency(milliseconds: 10...50)), .init(.connect), .init(.subscribe("news")),
+            .init(.advance(milliseconds: 1_000)), .init(.bind("news", event: nil)),
+        ]
+        for _ in 0..<40 {
+            actions.append(PlannedAction(.publish("news", event: "first"), settles: false))
+            actions.append(PlannedAction(.advance(milliseconds: 5)))
+        }
+        let settings = Settings(seed: 1, transports: .httpStreaming, streamLength: 1_000)
+        let simulation = Simulation(settings, actions)
+        let outcome = await run(simulation)
+        #expect(outcome.violations == [])
+        #expect(outcome.trace.count { $0.contains("/xhr_streaming") } > 3)
+        #expect(outcome.trace.count { $0.contains("a socket is opened") } == 1)
     }
 
     @Test("A script that was written down is run as it stands")
@@ -203,6 +257,21 @@ struct SimulationRegressionTests {
         #expect(
             outcome.trace.contains { $0.contains(##"← {"event":"pusher:error","data":{"code":4009,"message":"no""##) }
         )
+    }
+
+    @Test("A client event whose request is not answered is not sent again (seed 17)")
+    func unansweredClientEvent() async {
+        let simulation = Simulation(
+            Settings(seed: 1, transports: .httpStreaming),
+            [
+                .init(.connect), .init(.subscribe("private-room")),
+                .init(.failTransportRequests(.sending, .answerLost, count: 1)), .init(.trigger("private-room")),
+                .init(.advance(milliseconds: 5_000)),
+            ]
+        )
+        let outcome = await onThread { simulation.run(hasTrace: true) }
+        #expect(outcome.violations == [])
+        #expect(outcome.trace.contains { $0.contains("client-note") })
     }
 
     private let deaf = Action.goDeaf(toClient: true, toServer: true)

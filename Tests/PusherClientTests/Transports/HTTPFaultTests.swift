@@ -1,4 +1,3 @@
-import NIOCore
 import PusherTestServer
 import RealtimeHTTP
 import TestSupport
@@ -8,80 +7,6 @@ import Testing
 
 @Suite("HTTP transports and faults", .timeLimit(.minutes(5)))
 struct HTTPFaultTests {
-    private enum Fault: CaseIterable {
-        case none, newSession, notFound, endedStream, brokenStream, drop, close, cut, lostAnswer, refusedSend,
-            duplicated
-    }
-
-    @Test(
-        "10,000 events come once and in order, while sessions move and are lost",
-        arguments: [PusherTransport.httpStreaming, .httpPolling]
-    )
-    func tenThousandEvents(transport: PusherTransport) async throws {
-        let world = VirtualWorld(transport: transport)
-        world.network.latency = .milliseconds(10)
-        let pusher = world.makeClient(.virtual(retryPolicy: .delays([.milliseconds(100)])))
-        let channel = pusher.subscribe("orders")
-        let numbers = Log<Int>()
-        channel.bind(eventName: "e") { event in
-            numbers.append(event.data.flatMap { Int($0.prefix { $0 != " " }) } ?? -1)
-        }
-        pusher.connect()
-        var generator = SeededGenerator(seed: 26)
-        var faults = Fault.allCases[...]
-        var sent = 0
-        while sent < 10_000 {
-            let start = world.now
-            while !channel.subscribed, world.now - start < .seconds(60) { await world.advance(by: .milliseconds(100)) }
-            try #require(channel.subscribed)
-            // What is held back, late or in pieces while events are under way loses none.
-            world.server.bufferStreams(until: Bool.random(using: &generator) ? 5_000 : nil)
-            if Bool.random(using: &generator) {
-                world.server.failTransportRequests(1, of: .polling, with: .delayed(.milliseconds(300)))
-            }
-            for _ in 0..<min(Int.random(in: 100...700, using: &generator), 10_000 - sent) {
-                let padding = String(repeating: "x", count: Int.random(in: 0...1_000, using: &generator))
-                try world.server.publish(event: "e", data: "\(sent) \(padding)", to: "orders")
-                sent += 1
-                if Int.random(in: 0..<100, using: &generator) == 0 { await world.advance(by: .milliseconds(5)) }
-            }
-            world.server.bufferStreams(until: nil)
-            await world.advance(by: .seconds(3))
-            try #require(numbers.elements == Array(0..<sent))
-            if faults.isEmpty { faults = Fault.allCases[...] }
-            await befall(faults.removeFirst(), world, pusher)
-            await world.advance(by: .milliseconds(200))
-        }
-        let statistics = pusher.statistics
-        #expect(statistics.connections.lost.values.reduce(0, +) >= 10)
-        #expect(statistics.events.dropped.isEmpty && statistics.messages.malformed == 0)
-        pusher.disconnect()
-        await world.advance(by: .seconds(1))
-        #expect(try await world.leftovers(of: pusher) == .none)
-        #expect(world.network.exchanges.isEmpty)
-    }
-
-    private func befall(_ fault: Fault, _ world: VirtualWorld, _ pusher: Pusher) async {
-        let server = world.server
-        switch fault {
-        case .none: break
-        case .newSession: server.loseSessions(answering: .newSession)
-        case .notFound: server.loseSessions(answering: .notFound)
-        case .endedStream: server.endStreams()
-        case .brokenStream: server.endStreams(cleanly: false)
-        case .drop: server.dropConnections()
-        case .close: server.closeConnections(code: 4200)
-        case .cut: world.network.cutLinks()
-        case .lostAnswer: server.failTransportRequests(1, of: .sending, with: .answerLost)
-        case .refusedSend: server.failTransportRequests(1, of: .sending, with: .status(404))
-        case .duplicated: server.failTransportRequests(1, of: .polling, with: .duplicated)
-        }
-        // Something to send, and so a reason to notice.
-        if fault != .none, fault != .duplicated { pusher.subscribe("other-\(world.now)".filter { $0 != " " }) }
-        if fault == .newSession || fault == .notFound { pusher.checkConnection() }
-        await world.advance(by: .seconds(40))
-    }
-
     @Test("a session moves to another stream after 256 KiB, and no event is lost or comes twice")
     func moves() async throws {
         let world = VirtualWorld()
@@ -101,24 +26,6 @@ struct HTTPFaultTests {
         #expect(pusher.statistics.connections.established == 1)
         // Each has 256 KiB, and the rest of a frame.
         #expect((15...20).contains(streamer.streams.count))
-    }
-
-    /// Notes which streams are asked for.
-    private struct CountingStreamer: HTTPStreamer {
-        let streamer: InMemoryStreamer
-        let streams = Log<String>()
-        let requests = Log<HTTPRequest>()
-
-        func stream(
-            _ request: HTTPRequest,
-            redirects: HTTPStreamRedirects,
-            on eventLoop: any EventLoop,
-            receive: @escaping @Sendable (HTTPStreamEvent) -> Void
-        ) -> any HTTPStream {
-            requests.append(request)
-            if request.url.contains("/xhr_streaming") { streams.append(request.url) }
-            return streamer.stream(request, redirects: redirects, on: eventLoop, receive: receive)
-        }
     }
 
     @Test(
@@ -142,6 +49,38 @@ struct HTTPFaultTests {
         }
         await world.advance(by: .seconds(2))
         #expect(numbers.elements == (0..<10).map { "\($0)" })
+    }
+
+    @Test(
+        "a client event whose request is not answered is not sent again, and the app hears of it",
+        arguments: [PusherTransport.httpStreaming, .httpPolling],
+        [PusherTestServer.TransportRequestFault.answerLost, .dropped]
+    )
+    func unansweredClientEvent(
+        transport: PusherTransport,
+        fault: PusherTestServer.TransportRequestFault
+    ) async throws {
+        let world = VirtualWorld(transport: transport)
+        let pushers = [world.makeClient(), world.makeClient()]
+        let channels = pushers.map { $0.subscribe("private-chat") }
+        for pusher in pushers { pusher.connect() }
+        await world.runUntil { channels.allSatisfy { $0.subscribed } }
+        let received = Log<String>()
+        channels[1].bind(eventName: "client-n") { received.append($0.data ?? "") }
+        let errors = Log<PusherClientError>()
+        let reports = pushers[0].errors
+        let reader = Task { for await error in reports { errors.append(error) } }
+        world.server.failTransportRequests(1, of: .sending, with: fault)
+        channels[0].trigger(eventName: "client-n", data: 1)
+        await world.advance(by: .seconds(5))
+        await world.runUntil { channels[0].subscribed }
+        // What comes later is sent as ever.
+        channels[0].trigger(eventName: "client-n", data: 2)
+        await world.advance(by: .seconds(2))
+        #expect(received.elements == (fault == .answerLost ? ["1", "2"] : ["2"]))
+        #expect(pushers[0].statistics.clientEvents.dropped == 1 && pushers[0].statistics.clientEvents.sent == 1)
+        await world.runUntil { errors.elements.contains { $0.message.contains("client-n may not have arrived") } }
+        reader.cancel()
     }
 
     @Test(

@@ -1,6 +1,6 @@
 """Defences of the client that the simulation has to miss when they are taken out: see mutants.py."""
 
-# The same four as in in_tests.py, without the last: 2,000 seeds look for each.
+# The same four as in in_tests.py, without the last: 2,000 seeds look for each, or as many as SEEDS says.
 MUTANTS = [
     ("a late close of an old socket", "ConnectionStateMachine+Loss.swift",
      "guard currentAttempt == id else { return [] }\n        if case .disconnecting",
@@ -64,4 +64,16 @@ MUTANTS = [
      "            break\n        case .connected"),
     ("subscriptions that wait for the server's limit", "ClientStateMachine+SubscriptionPace.swift",
      "        if pace.hit != nil || subscriptions.queuedCount > 0 { setPaceTimer(now: now, into: &effects) }\n", ""),
+    ("the rest of a stream when another one takes over", "HTTPSessionStateMachine.swift",
+     "static let handoverTime = Duration.seconds(10)", "static let handoverTime = Duration.milliseconds(1)"),
+    ("requests with messages that overtake each other", "HTTPSessionStateMachine.swift",
+     "guard !isSending, !waiting.isEmpty || owesHeartbeat else", "guard !waiting.isEmpty || owesHeartbeat else"),
+    ("client events whose request was not answered", "ClientStateMachine+ClientEvents.swift",
+     "guard !mayHaveArrived, let subscription", "guard let subscription"),
+    ("a session that the server has lost", "HTTPSessionStateMachine.swift",
+     "return isClosed ? [] : lose(.lostSession)", "return []"),
+    ("a request with messages without an answer", "HTTPSessionStateMachine.swift",
+     "case .send: return isSending ? lose(.sendTimedOut(Self.sendTimeout)) : []", "case .send: return []"),
+    ("a network that swallows upgrades", "TransportChoice.swift",
+     "case .next: return openNext(now: now)", "case .next: return []"),
 ]

@@ -83,6 +83,8 @@ extension Action {
         case .failAuthorizations(let fault, _): "authorization " + Self.caseName(fault)
         case .failSignIns(let fault, _): "sign-in " + Self.caseName(fault)
         case .failConnections(let fault, _): "server " + Self.caseName(fault)
+        case .failTransportRequests(_, let fault, _): "HTTP request " + Self.caseName(fault)
+        case .blockUpgrades(let fault?): "upgrade " + Self.caseName(fault)
         case .failSubscriptions(_, let fault?): "subscription " + Self.caseName(fault)
         case .close(let code): "close " + Self.range(code)
         case .error(let code, _): "error " + Self.range(code)
@@ -93,7 +95,9 @@ extension Action {
     /// Whether it does nothing if the server has no connection of the client.
     fileprivate var needsConnection: Bool {
         switch self {
-        case .cut, .goDeaf, .close, .error, .dropConnections, .ping, .webSocketPing, .say, .sayBytes, .sayBinary: true
+        case .cut, .goDeaf, .close, .error, .dropConnections, .ping, .webSocketPing, .say, .sayBytes, .sayBinary,
+            .endStreams, .loseSessions:
+            true
         default: false
         }
     }

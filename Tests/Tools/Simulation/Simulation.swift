@@ -147,14 +147,21 @@ package struct Simulation: Sendable {
     private static func code(_ value: some Any) -> String {
         var text = String(describing: value)
         for type in [
-            "Settings.Retry", "Settings.Authorization", "Settings.MessageLimit", "Action.Reaction", "Action.Awaited",
-            "ConnectOutcome",
+            "Settings.Retry", "Settings.Authorization", "Settings.MessageLimit", "Settings.Transports",
+            "Action.Reaction", "Action.Awaited", "ConnectOutcome",
         ] {
             text = text.replacing("Simulation.\(type)", with: "")
         }
-        for type in ["AuthorizationFault", "SubscriptionFault", "ConnectionFault"] {
+        for type in [
+            "AuthorizationFault", "SubscriptionFault", "ConnectionFault", "TransportRequestFault", "LostSession",
+            "HTTPTransports.SecondPoll",
+        ] {
             text = text.replacing("PusherTestServer.PusherTestServer.\(type)", with: "")
         }
-        return text.replacing("PusherTestServer.PusherTestServer.Request.Header", with: ".init")
+        text = text.replacing("PusherTestServer.PusherTestRelay.UpgradeFault", with: "")
+        for type in ["Request.Header", "TransportRequests"] {
+            text = text.replacing("PusherTestServer.PusherTestServer.\(type)", with: ".init")
+        }
+        return text
     }
 }

@@ -11,6 +11,7 @@ func withRelay(
     useTLS: Bool = false,
     activityTimeout: Double? = nil,
     timeouts: PusherTimeouts = .patient,
+    transports: PusherTransports = .webSocket,
     _ body: (PusherTestServer, PusherTestRelay, Pusher) async throws -> Void
 ) async throws {
     let chain = try TestChain(.direct)
@@ -34,6 +35,7 @@ func withRelay(
                         trustRoots: .only(pem: chain.rootPEM),
                         certificateVerification: .noHostnameVerification
                     ),
+                    transports: transports,
                     callbackQueue: .eventLoop,
                     logger: .quiet
                 )

@@ -78,7 +78,7 @@ final class WireLedger: Sendable {
 
     // MARK: Connections
 
-    func opened(_ connection: SimulatedConnection) {
+    func opened(_ connection: WatchedConnection) {
         note("a socket is opened")
         let (hasOther, problem) = state.withLockedValue { state in
             guard state.client == connection.client else { return (false, String?.none) }
@@ -90,7 +90,7 @@ final class WireLedger: Sendable {
         if let problem { violations.add(problem) }
     }
 
-    func ended(_ connection: SimulatedConnection) {
+    func ended(_ connection: WatchedConnection) {
         note("a socket has ended")
         state.withLockedValue { state in
             guard state.current == ObjectIdentifier(connection) else { return }
@@ -100,23 +100,23 @@ final class WireLedger: Sendable {
     }
 
     /// A close frame came.
-    func closed(_ code: Int?, on connection: SimulatedConnection) {
+    func closed(_ code: Int?, on connection: WatchedConnection) {
         note("← close \(code.map { String($0) } ?? "without a code")")
         state.withLockedValue { state in
             if state.current == ObjectIdentifier(connection) { state.pacing.told(code) }
         }
     }
 
-    func readBegan(on connection: SimulatedConnection) { endDisturbance(on: connection) }
+    func readBegan(on connection: WatchedConnection) { endDisturbance(on: connection) }
 
-    func readCompleted(on connection: SimulatedConnection) {
+    func readCompleted(on connection: WatchedConnection) {
         state.withLockedValue { state in
             if state.current == ObjectIdentifier(connection) { state.subscriptions.readCompleted() }
         }
         endDisturbance(on: connection)
     }
 
-    private func endDisturbance(on connection: SimulatedConnection) {
+    private func endDisturbance(on connection: WatchedConnection) {
         let isBusy = state.withLockedValue { $0.isDisturbed ? $0.claims?.isBusy : nil }
         guard isBusy?() != true else { return }
         state.withLockedValue { state in
@@ -154,7 +154,7 @@ final class WireLedger: Sendable {
     // MARK: What the client sends
 
     /// The client hands a message to the operating system.
-    func written(_ text: String, on connection: SimulatedConnection) {
+    func written(_ text: String, on connection: WatchedConnection) {
         guard let envelope = try? Envelope(decoding: Array(text.utf8).span) else {
             return violations.add("the client sent what is no message: \(text)")
         }
@@ -171,7 +171,7 @@ final class WireLedger: Sendable {
     }
 
     /// The operating system has taken a message.
-    func sent(_ text: String, on connection: SimulatedConnection) {
+    func sent(_ text: String, on connection: WatchedConnection) {
         note("→ \(text)")
         guard let envelope = try? Envelope(decoding: Array(text.utf8).span) else { return }
         let problem = state.withLockedValue { state -> String? in
@@ -187,9 +187,9 @@ final class WireLedger: Sendable {
 
     // MARK: What the client receives
 
-    func willReceive(_ message: ByteBuffer, on connection: SimulatedConnection) {
-        note("← \(String(buffer: message))")
-        guard let envelope = try? Envelope(decoding: Array(message.readableBytesView).span) else { return }
+    func willReceive(_ message: [UInt8], on connection: WatchedConnection) {
+        note("← \(String(decoding: message, as: UTF8.self))")
+        guard let envelope = try? Envelope(decoding: message.span) else { return }
         let claims = state.withLockedValue { state in
             state.note(envelope, loop.now)
             return state.current == ObjectIdentifier(connection) ? state.claims : nil

@@ -52,6 +52,8 @@ package enum Action: Hashable, Sendable {
     case failRequests(Bool)
     /// The operating system takes what is written only after this many milliseconds.
     case slowWrites(milliseconds: Int)
+    /// Blocks WebSockets that are asked for; nil lets them through.
+    case blockUpgrades(PusherTestRelay.UpgradeFault?)
 
     // MARK: The server
 
@@ -87,6 +89,13 @@ package enum Action: Hashable, Sendable {
     /// Connections end on which the client sends nothing for so long, with a close frame or without.
     case limitIdleTime(seconds: Int?, closes: Bool)
     case terminateUser
+    /// Treats the next requests of HTTP transports so.
+    case failTransportRequests(PusherTestServer.TransportRequests, PusherTestServer.TransportRequestFault, count: Int)
+    case endStreams(cleanly: Bool)
+    /// Forgets the session of the client, which is not told.
+    case loseSessions(PusherTestServer.LostSession)
+    /// Holds streams back until there is so much; nil hands everything on.
+    case bufferStreams(until: Int?)
 
     // MARK: Time
 

@@ -14,11 +14,14 @@ struct ScriptWriter {
 
     private(set) var settings: Settings
     var generator: SeededGenerator
+    /// Of its own, so that scripts without HTTP are what they were before there were others.
+    private var httpGenerator: SeededGenerator
     private var weights: [(Kind, Int)] = []
     private var channels: [String] = []
 
     init(seed: UInt64) {
         generator = SeededGenerator(seed: seed)
+        httpGenerator = SeededGenerator(seed: seed ^ 0x477)
         settings = Settings(seed: seed)
         settings.dialect = Int.random(in: 0..<Settings.dialects.count, using: &generator)
         settings.useTLS = generator.oneIn(4)
@@ -40,11 +43,41 @@ struct ScriptWriter {
         }
         channels = Self.channels.filter { _ in !generator.oneIn(3) }
         if channels.isEmpty { channels = ["news"] }
-        for kind in Kind.allCases {
+        for kind in Kind.allCases where !kind.isOfHTTP {
             let weight = kind.isCommon ? draw([4, 8, 16]) : draw([0, 0, 1, 1, 2, 4])
             if weight > 0 { weights.append((kind, weight)) }
         }
+        drawTransports()
     }
+
+    /// Most scripts have WebSockets only.
+    private mutating func drawTransports() {
+        settings.transports = drawForHTTP([
+            .webSocket, .webSocket, .webSocket, .webSocket, .webSocket, .webSocket, .webSocket, .webSocket, .webSocket,
+            .httpStreaming, .httpStreaming, .httpPolling, .httpPolling, .webSocketWithHTTPFallback,
+            .webSocketWithHTTPFallback,
+        ])
+        guard settings.transports != .webSocket else { return }
+        settings.upgradeFault = drawForHTTP(Self.upgradeFaults)
+        settings.streamLength = drawForHTTP([1_000, 3_000, 10_000, 256 * 1_024])
+        settings.serverStopsStreams = !httpGenerator.oneIn(3)
+        // A server that goes on writing may drop a connection that moves, which has to be connected again then.
+        if case .limited = settings.retryPolicy { settings.serverStopsStreams = true }
+        if !settings.autoReconnect { settings.serverStopsStreams = true }
+        // A stream must not be too long from its beginning.
+        settings.sendsPrelude = httpGenerator.oneIn(6) && settings.streamLength > 3_000
+        settings.secondPoll = drawForHTTP([.refused, .takesOver])
+        weights.append((.transports, drawForHTTP([2, 4, 8, 16])))
+        if settings.transports == .webSocketWithHTTPFallback { weights.append((.upgrades, drawForHTTP([2, 4]))) }
+    }
+
+    private mutating func drawForHTTP<Element>(_ elements: [Element]) -> Element {
+        elements[Int.random(in: elements.indices, using: &httpGenerator)]
+    }
+
+    private static let upgradeFaults: [PusherTestRelay.UpgradeFault] = [
+        .swallowed, .answered(status: 400), .answered(status: 426), .reset,
+    ]
 
     /// The actions of a script.
     mutating func write(count: Int) -> [PlannedAction] {
@@ -70,6 +103,10 @@ struct ScriptWriter {
         case closing, errors, restarts, keys, authorizationFaults, subscriptionFaults, serverFaults, silence, pings
         case idleLimits
         case nonsense, members, suspending
+        case transports, upgrades
+
+        /// Scripts without HTTP have none of these.
+        var isOfHTTP: Bool { self == .transports || self == .upgrades }
 
         /// Without these little happens at all.
         var isCommon: Bool { self == .subscribing || self == .passing || self == .publishing || self == .binding }
@@ -102,7 +139,7 @@ struct ScriptWriter {
         case .reacting: .bindReacting(channel(), reaction())
         case .publishing: .publish(channel(), event: draw(Self.events))
         case .passing: .advance(milliseconds: draw([10, 100, 1_000, 1_000, 5_000, 20_000, 60_000]))
-        case .conditions, .connectionFaults, .losses, .requestFaults: networkAction(kind)
+        case .conditions, .connectionFaults, .losses, .requestFaults, .upgrades: networkAction(kind)
         default: serverAction(kind)
         }
     }
@@ -142,6 +179,7 @@ struct ScriptWriter {
                 .cut(heardAfter: 0), .cut(heardAfter: 2_000), .goDeaf(toClient: true, toServer: true),
                 .goDeaf(toClient: true, toServer: false), .goDeaf(toClient: false, toServer: true),
             ])
+        case .upgrades: .blockUpgrades(generator.oneIn(4) ? nil : draw(Self.upgradeFaults))
         default: .failRequests(generator.oneIn(2))
         }
     }
@@ -195,8 +233,22 @@ extension ScriptWriter {
             ])
         case .suspending:
             draw([.suspend(seconds: draw([1, 30, 300, 4_000])), .fallAsleep(isSuspended: generator.oneIn(2))])
+        case .transports: transportAction()
         default: .forgetCache
         }
+    }
+
+    private mutating func transportAction() -> Action {
+        let fault: PusherTestServer.TransportRequestFault = draw([
+            .status(404), .status(503), .dropped, .unanswered, .delayed(.milliseconds(300)), .delayed(.seconds(8)),
+            .answerLost, .duplicated,
+        ])
+        let requests: PusherTestServer.TransportRequests = draw([.all, .receiving, .sending, .sending])
+        return draw([
+            .failTransportRequests(requests, fault, count: draw([1, 1, 3])),
+            .endStreams(cleanly: generator.oneIn(2)), .loseSessions(draw([.newSession, .notFound])),
+            .bufferStreams(until: draw([nil, nil, 300, 4_000, 1 << 20])),
+        ])
     }
 
     private mutating func closeCode() -> Int? {

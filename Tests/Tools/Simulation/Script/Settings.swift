@@ -1,3 +1,4 @@
+import PusherClient
 package import PusherTestServer
 
 /// What a simulated world is made with.
@@ -19,6 +20,32 @@ package struct Settings: Hashable, Sendable {
     package var countsSubscriptions: Bool
     /// The server's limit on all messages of a connection; nil for none.
     package var messageLimit: MessageLimit?
+    package var transports: Transports
+    /// How a network blocks WebSockets that does.
+    package var upgradeFault: PusherTestRelay.UpgradeFault
+    /// After how many bytes of a stream the client goes over to another one.
+    package var streamLength: Int
+    /// Whether the server stops there, and waits for the client's request.
+    package var serverStopsStreams: Bool
+    /// Whether a stream begins with two kilobytes that say nothing.
+    package var sendsPrelude: Bool
+    package var secondPoll: PusherTestServer.HTTPTransports.SecondPoll
+
+    package enum Transports: Hashable, Sendable {
+        case webSocket
+        case httpStreaming
+        case httpPolling
+        case webSocketWithHTTPFallback
+
+        var list: PusherTransports {
+            switch self {
+            case .webSocket: .webSocket
+            case .httpStreaming: [.httpStreaming]
+            case .httpPolling: [.httpPolling]
+            case .webSocketWithHTTPFallback: .webSocketWithHTTPFallback
+            }
+        }
+    }
 
     package enum MessageLimit: Hashable, Sendable {
         case perSecond(Int)
@@ -58,7 +85,13 @@ package struct Settings: Hashable, Sendable {
         authorizationsAtOnce: Int = 16,
         heldEncryptedEvents: Int = 1_000,
         countsSubscriptions: Bool = false,
-        messageLimit: MessageLimit? = nil
+        messageLimit: MessageLimit? = nil,
+        transports: Transports = .webSocket,
+        upgradeFault: PusherTestRelay.UpgradeFault = .swallowed,
+        streamLength: Int = 256 * 1_024,
+        serverStopsStreams: Bool = true,
+        sendsPrelude: Bool = false,
+        secondPoll: PusherTestServer.HTTPTransports.SecondPoll = .refused
     ) {
         self.seed = seed
         self.dialect = dialect
@@ -72,6 +105,12 @@ package struct Settings: Hashable, Sendable {
         self.heldEncryptedEvents = heldEncryptedEvents
         self.countsSubscriptions = countsSubscriptions
         self.messageLimit = messageLimit
+        self.transports = transports
+        self.upgradeFault = upgradeFault
+        self.streamLength = streamLength
+        self.serverStopsStreams = serverStopsStreams
+        self.sendsPrelude = sendsPrelude
+        self.secondPoll = secondPoll
     }
 
     package static let dialects: [(name: String, dialect: PusherTestServer.Dialect)] = [

@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import PusherClient
+import PusherProtocol
 import PusherTestServer
 import TestSupport
 
@@ -18,14 +19,19 @@ final class SimulatedNetwork: Sendable {
         var writeDelay = TimeAmount.zero
     }
 
-    private struct State: Sendable {
+    fileprivate struct State: Sendable {
         var conditions = Conditions()
         var generator: SeededGenerator
         /// The outcomes of the next attempts. Later ones succeed.
         var outcomes: [ConnectOutcome] = []
-        var connections: [SimulatedConnection] = []
+        /// What happens to WebSockets that are asked for; nil if they get through.
+        var upgradeFault: PusherTestRelay.UpgradeFault?
+        var connections: [WatchedConnection] = []
+        var links: [any SimulatedLink] = []
         var openCount = 0
         var failsRequests = false
+        /// Whether the server may treat requests of HTTP transports badly.
+        var hasBadRequests = false
         /// Whether the server gets nothing that the client sends.
         var hasDeafServer = false
         /// The client whose connections count. Those of its forerunner may still be about to end.
@@ -46,35 +52,73 @@ final class SimulatedNetwork: Sendable {
 
     // MARK: Connecting
 
-    func open(
+    fileprivate func open(
         _ request: TransportRequest,
         by client: Int,
+        over transport: any Transport,
+        on eventLoop: any EventLoop,
         receive: @escaping @Sendable (TransportEvent) -> Void
-    ) -> any TransportConnection {
-        let (outcome, connection) = state.withLockedValue { state in
+    ) -> WatchedConnection {
+        let connection = WatchedConnection(client: client, observer: observer, on: eventLoop, receive: receive)
+        state.withLockedValue { state in
             state.openCount += 1
-            let connection = SimulatedConnection(client: client, network: self, receive: receive)
-            state.connections.removeAll { $0.isEnded && !$0.isSilent }
+            state.connections.removeAll { $0.isEnded }
             state.connections.append(connection)
-            if state.hasDeafServer { connection.setInconsistent() }
-            return (state.outcomes.isEmpty ? nil : state.outcomes.removeFirst(), connection)
+            if state.hasDeafServer || state.hasBadRequests { connection.setInconsistent() }
         }
         observer.opened(connection)
-        switch outcome {
-        case nil: connect(connection, request, after: .zero)
-        case .slow(let milliseconds): connect(connection, request, after: .milliseconds(milliseconds))
-        case .refused: connection.fail(after: .milliseconds(10), PusherClientError(.connectionFailed, "refused"))
-        case .unresolvable:
-            connection.fail(after: .milliseconds(20), PusherClientError(.nameResolutionFailed, "no such host"))
-        case .untrusted: connection.fail(after: .milliseconds(30), PusherClientError(.tlsFailed, "not trusted"))
-        case .rejected(let status):
-            connection.fail(after: .milliseconds(20), PusherClientError(.upgradeFailed, "HTTP \(status)"))
-        case .silent: connection.lose(toClient: true, toServer: true)
-        }
+        connection.start(transport.open(request, on: eventLoop) { connection.received($0) })
         return connection
     }
 
-    private func connect(_ connection: SimulatedConnection, _ request: TransportRequest, after delay: Duration) {
+    fileprivate func openWebSocket(
+        _ request: TransportRequest,
+        by client: Int,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> SimulatedWebSocket {
+        let webSocket = SimulatedWebSocket(
+            client: client,
+            network: self,
+            connection: connection(of: client),
+            receive: receive
+        )
+        let (outcome, upgradeFault) = state.withLockedValue { ($0.takeOutcome(), $0.upgradeFault) }
+        add(webSocket)
+        switch (outcome, upgradeFault) {
+        case (nil, nil): connect(webSocket, request, after: .zero)
+        case (nil, .answered(let status)?), (.rejected(let status)?, _):
+            webSocket.fail(after: .milliseconds(20), PusherClientError(.upgradeFailed, "HTTP \(status)"))
+        case (nil, .reset?): webSocket.fail(after: .milliseconds(20), PusherClientError(.connectionClosed, "reset"))
+        case (nil, .swallowed?), (.silent?, _): webSocket.lose(toClient: true, toServer: true)
+        case (.slow(let milliseconds)?, _): connect(webSocket, request, after: .milliseconds(milliseconds))
+        case (.refused?, _): webSocket.fail(after: .milliseconds(10), PusherClientError(.connectionFailed, "refused"))
+        case (.unresolvable?, _):
+            webSocket.fail(after: .milliseconds(20), PusherClientError(.nameResolutionFailed, "no such host"))
+        case (.untrusted?, _): webSocket.fail(after: .milliseconds(30), PusherClientError(.tlsFailed, "not trusted"))
+        }
+        return webSocket
+    }
+
+    func makeSession(of client: Int) -> (SimulatedSession, HTTPSessionName) {
+        let (outcome, name) = state.withLockedValue { ($0.takeOutcome(), HTTPSessionName(using: &$0.generator)) }
+        let session = SimulatedSession(
+            client: client,
+            network: self,
+            connection: connection(of: client),
+            outcome: outcome
+        )
+        add(session)
+        return (session, name)
+    }
+
+    private func add(_ link: any SimulatedLink) {
+        state.withLockedValue { state in
+            state.links.removeAll { $0.isEnded && !$0.isSilent }
+            state.links.append(link)
+        }
+    }
+
+    private func connect(_ connection: SimulatedWebSocket, _ request: TransportRequest, after delay: Duration) {
         let message = PusherTestServer.Request(
             target: request.path,
             headers: request.headers.map { .init(name: $0.name, value: $0.value) }
@@ -139,19 +183,55 @@ final class SimulatedNetwork: Sendable {
         if isDeaf { current?.setInconsistent() }
     }
 
+    /// From now on the server may lose requests of HTTP transports, or hold its answers back.
+    func setBadRequests(_ areBad: Bool) {
+        state.withLockedValue { $0.hasBadRequests = areBad }
+        if areBad { current?.setInconsistent() }
+    }
+
+    /// From now on WebSockets are blocked so, or get through.
+    func blockUpgrades(with fault: PusherTestRelay.UpgradeFault?) {
+        state.withLockedValue { $0.upgradeFault = fault }
+    }
+
     /// The client's last connection, if it is open or being opened.
-    var current: SimulatedConnection? {
+    var current: WatchedConnection? { connection(of: state.withLockedValue { $0.client }) }
+
+    private func connection(of client: Int) -> WatchedConnection? {
         state.withLockedValue { state in
-            state.connections.last { $0.client == state.client }.flatMap { $0.isEnded ? nil : $0 }
+            state.connections.last { $0.client == client }.flatMap { $0.isEnded ? nil : $0 }
         }
     }
 
+    /// What carries the client's connection. While its transport is chosen there can be several.
+    var currentLinks: [any SimulatedLink] {
+        state.withLockedValue { state in state.links.filter { $0.client == state.client && !$0.isEnded } }
+    }
+
+    /// Whether the client's connection stands, and nothing is on its way in either direction.
+    var isQuiet: Bool {
+        let links = currentLinks
+        return current?.isUsable == true && links.count == 1 && links.allSatisfy { $0.isQuiet }
+    }
+
     /// What another client connects by, which takes the place of the one there was.
-    func makeTransport() -> SimulatedTransport {
-        state.withLockedValue { state in
+    func makeTransport(_ settings: Settings) -> SimulatedTransport {
+        let client = state.withLockedValue { state in
             state.client += 1
-            return SimulatedTransport(network: self, client: state.client)
+            return state.client
         }
+        let limits = HTTPTransport.Limits(streamLength: settings.streamLength)
+        let options = settings.transports.list.elements.map { kind -> TransportChooser.Option in
+            switch kind {
+            case .webSocket: .init(kind, SimulatedWebSocketTransport(network: self, client: client))
+            case .httpStreaming:
+                .init(kind, SimulatedHTTPTransport(mode: .streaming, limits: limits, network: self, client: client))
+            case .httpPolling:
+                .init(kind, SimulatedHTTPTransport(mode: .polling, limits: limits, network: self, client: client))
+            }
+        }
+        let transport = options.count == 1 ? options[0].transport : TransportChooser(options)
+        return SimulatedTransport(network: self, client: client, transport: transport)
     }
 
     var openCount: Int { state.withLockedValue { $0.openCount } }
@@ -159,27 +239,47 @@ final class SimulatedNetwork: Sendable {
     /// The network goes, and the connections with it, which know it.
     func dismantle() {
         heal()
-        let connections = state.withLockedValue { state in
-            defer { state.connections = [] }
-            return state.connections
+        let old = state.withLockedValue { state in
+            defer { (state.connections, state.links) = ([], []) }
+            return (state.connections, state.links)
         }
-        withExtendedLifetime(connections) {}
+        withExtendedLifetime(old) {}
     }
 
     /// Everything is in order from now on. What is silent remains so.
     func heal() {
-        let connections = state.withLockedValue { state in
+        let links = state.withLockedValue { state in
             state.conditions = Conditions()
             state.outcomes = []
+            state.upgradeFault = nil
             state.failsRequests = false
-            return state.connections
+            return state.links
         }
-        for connection in connections { connection.tellServerOfEnd() }
+        for link in links { link.tellServerOfEnd() }
     }
+}
+
+extension SimulatedNetwork.State {
+    fileprivate mutating func takeOutcome() -> ConnectOutcome? { outcomes.isEmpty ? nil : outcomes.removeFirst() }
 }
 
 /// One client's way into the network.
 struct SimulatedTransport: Transport {
+    let network: SimulatedNetwork
+    let client: Int
+    let transport: any Transport
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        network.open(request, by: client, over: transport, on: eventLoop, receive: receive)
+    }
+}
+
+/// WebSockets over the simulated network.
+private struct SimulatedWebSocketTransport: Transport {
     let network: SimulatedNetwork
     let client: Int
 
@@ -188,6 +288,6 @@ struct SimulatedTransport: Transport {
         on eventLoop: any EventLoop,
         receive: @escaping @Sendable (TransportEvent) -> Void
     ) -> any TransportConnection {
-        network.open(request, by: client, receive: receive)
+        network.openWebSocket(request, by: client, receive: receive)
     }
 }

@@ -23,12 +23,14 @@ extension SimulatedWorld {
             .checkConnection, .reconnectNow, .switchEndpoint, .dropClient:
             wake()
             call(action)
-        case .latency, .cutIntoPieces, .fragment, .nextConnections, .cut, .goDeaf, .failRequests, .slowWrites:
+        case .latency, .cutIntoPieces, .fragment, .nextConnections, .cut, .goDeaf, .failRequests, .slowWrites,
+            .blockUpgrades:
             disturbNetwork(action)
         case .close, .error, .dropConnections, .restart, .publish, .publishUnreadable, .rotateKey, .publishWithOldKey,
             .failAuthorizations, .failSignIns, .failSubscriptions, .failConnections, .goSilent, .speakAgain,
             .delayMessages, .ping, .webSocketPing, .say, .sayBytes, .sayBinary, .memberJoins, .memberLeaves,
-            .memberSpeaks, .publishToUser, .forgetCache, .announceActivityTimeout, .limitIdleTime, .terminateUser:
+            .memberSpeaks, .publishToUser, .forgetCache, .announceActivityTimeout, .limitIdleTime, .terminateUser,
+            .failTransportRequests, .endStreams, .loseSessions, .bufferStreams:
             command(action)
         case .advance(let milliseconds):
             pass(.milliseconds(milliseconds))
@@ -105,8 +107,11 @@ extension SimulatedWorld {
         case .cutIntoPieces(let size): conditions.pieceSize = size
         case .fragment(let count): conditions.fragments = count
         case .nextConnections(let outcome, let count): network.expect(outcome, count: count)
-        case .cut(let delay): network.current?.cut(clientHearsAfter: .milliseconds(delay))
-        case .goDeaf(let toClient, let toServer): network.current?.lose(toClient: toClient, toServer: toServer)
+        case .cut(let delay):
+            for link in network.currentLinks { link.cut(clientHearsAfter: .milliseconds(delay)) }
+        case .goDeaf(let toClient, let toServer):
+            for link in network.currentLinks { link.lose(toClient: toClient, toServer: toServer) }
+        case .blockUpgrades(let fault): network.blockUpgrades(with: fault)
         case .failRequests(let fails): network.failsRequests = fails
         case .slowWrites(let milliseconds): conditions.writeDelay = .milliseconds(Int64(milliseconds))
         default: break
@@ -193,6 +198,14 @@ extension SimulatedWorld {
             guard seconds.map(takesPings) != false else { break }
             server.setIdleLimit(seconds.map { .init(.seconds($0), ending: closes ? .close(code: 1000) : .drop) })
         case .terminateUser: server.terminateConnections(ofUser: "me")
+        case .failTransportRequests(let requests, let fault, let count):
+            network.setBadRequests(true)
+            server.failTransportRequests(count, of: requests, with: fault)
+        case .endStreams(let isClean): server.endStreams(clients, cleanly: isClean)
+        case .loseSessions(let answer): server.loseSessions(clients, answering: answer)
+        case .bufferStreams(let size):
+            network.setBadRequests(true)
+            server.bufferStreams(until: size)
         default: break
         }
     }

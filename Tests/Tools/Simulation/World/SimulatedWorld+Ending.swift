@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import NIOCore
 import PusherClient
 import PusherTestServer
 
@@ -12,12 +13,15 @@ extension SimulatedWorld {
         let server = server.server
         server.acceptConnections()
         server.acceptAuthorizations()
+        server.acceptTransportRequests()
+        server.bufferStreams(until: nil)
         for name in ScriptWriter.channels { server.failSubscriptions(to: name, with: nil) }
         server.speakAgain()
         server.delayMessages(by: .zero)
         server.setActivityTimeout(30)
         if network.current?.isInconsistent == true { server.dropConnections() }
         network.setServerDeaf(false)
+        network.setBadRequests(false)
         settle()
     }
 
@@ -25,7 +29,8 @@ extension SimulatedWorld {
     func end() {
         heal()
         let stages: [(String, () -> Void)] = [
-            ("left to itself", comeToRest), ("connected", connectAtLast), ("its channels", checkAllSubscribed),
+            ("left to itself", comeToRest), ("connected", connectAtLast), ("blocked", connectThroughBlock),
+            ("its channels", checkAllSubscribed),
             ("its members", checkMembers), ("its events", checkEvents), ("its client events", checkClientEvents),
             ("what it holds", checkNothingIsLeftOver), ("disconnected", disconnectAndReturn), ("dropped", dropAtLast),
         ]
@@ -77,6 +82,28 @@ extension SimulatedWorld {
             pusher.connection.connectionState == .connected,
             "connect() does not connect: \(pusher.connection.status)"
         )
+        checkInvariants()
+    }
+
+    /// If the app allows HTTP, a network that blocks WebSockets is no reason to be without a connection.
+    private func connectThroughBlock() {
+        guard settings.transports == .webSocketWithHTTPFallback, let pusher = application.pusher else { return }
+        network.blockUpgrades(with: settings.upgradeFault)
+        application.reconnectNow()
+        let end = loop.now + .seconds(10)
+        repeat {
+            advance(by: .milliseconds(100))
+        } while pusher.connection.connectionState != .connected && loop.now < end && violations.isEmpty
+        violations.check(
+            pusher.connection.connectionState == .connected,
+            "within 10 s there is no connection without WebSockets: \(pusher.connection.status)"
+        )
+        // With others the rest of the end goes over HTTP.
+        if settings.seed.isMultiple(of: 2) {
+            network.blockUpgrades(with: nil)
+            application.reconnectNow()
+        }
+        advance(by: .seconds(60))
         checkInvariants()
     }
 
@@ -229,5 +256,6 @@ extension SimulatedWorld {
         violations.check(isIdle, "something is still to be done when all is over")
         violations.check(application.waitCount == 0, "\(application.waitCount) tasks are left")
         violations.check(server.server.connections.isEmpty, "\(server.server.connections.count) connections are left")
+        violations.check(server.exchanges.isEmpty, "\(server.exchanges.count) HTTP requests are left")
     }
 }

@@ -43,6 +43,10 @@ extension SimulatedWorld {
             (network.current.map { !$0.isEnded } ?? false) == !sockets.isEmpty,
             "the network and the client differ about whether there is a socket, while \(state)"
         )
+        let links = network.currentLinks.count
+        let most = settings.transports.list.elements.count
+        let allowed = sockets.isEmpty ? 0...0 : state == .connected ? 1...1 : 0...most
+        violations.check(allowed.contains(links), "\(links) transports are in use while \(state)")
         violations.check(
             holdings.waiters <= application.waitCount,
             "\(holdings.waiters) calls wait, of \(application.waitCount)"

@@ -6,7 +6,7 @@ import PusherTestServer
 extension SimulatedWorld {
     /// Both have the same subscriptions.
     func checkServer() {
-        guard let pusher = application.pusher, let connection = network.current, connection.isQuiet,
+        guard let pusher = application.pusher, let connection = network.current, network.isQuiet,
             hasServerSaidAll, !connection.isInconsistent,
             let own = server.server.connections.first(where: { $0.socketID == pusher.connection.socketId })
         else { return }

@@ -84,6 +84,9 @@ final class SimulatedWorld {
             // one is a duplicate: a server that does not answer these would keep the client waiting.
             options.dialect.duplicateSubscription = .success
         }
+        options.httpTransports.sendsPrelude = settings.sendsPrelude
+        options.httpTransports.secondPoll = settings.secondPoll
+        options.httpTransports.streamLimit = settings.serverStopsStreams ? settings.streamLength : .max
         options.maximumRecordCount = 64
         return options
     }
@@ -94,7 +97,7 @@ final class SimulatedWorld {
         let requester = SimulatedRequester(network: network)
         self.requester.withLockedValue { $0 = requester }
         let (clock, jitter) = (clock, jitter)
-        let transport = network.makeTransport()
+        let transport = network.makeTransport(settings)
         let pusher = Pusher(
             key: server.server.options.application.key,
             options: clientOptions(of: transport.client),
@@ -138,6 +141,7 @@ final class SimulatedWorld {
             ),
             retryPolicy: WatchedRetryPolicy(policy: retryPolicy) { ledger.decided($0, by: client) },
             proxy: .direct,
+            transports: settings.transports.list,
             limits: .init(
                 authorizationsAtOnce: settings.authorizationsAtOnce,
                 heldEncryptedEvents: settings.heldEncryptedEvents

@@ -8,7 +8,7 @@ import WebSocketClient
 
 /// A WebSocket between client and server, in bytes: they are late, cut, joined or lost as the network has it. What
 /// arrives goes through the client's own reader of frames.
-final class SimulatedConnection: TransportConnection {
+final class SimulatedWebSocket: TransportConnection, SimulatedLink {
     private enum Item: Sendable {
         case opened
         case bytes([UInt8])
@@ -28,7 +28,6 @@ final class SimulatedConnection: TransportConnection {
         var receive: (@Sendable (TransportEvent) -> Void)?
         var isEnded = false
         var isClosing = false
-        var isInconsistent = false
         /// What the client has written, and the operating system has not taken.
         var writes: [(text: String, promise: EventLoopPromise<Void>?)] = []
         var losesToClient = false
@@ -41,11 +40,19 @@ final class SimulatedConnection: TransportConnection {
 
     let client: Int
     private let network: SimulatedNetwork
+    private weak let connection: WatchedConnection?
     private let state = NIOLockedValueBox(State())
 
-    init(client: Int, network: SimulatedNetwork, receive: @escaping @Sendable (TransportEvent) -> Void) {
+    /// - Parameter connection: What the client takes it for.
+    init(
+        client: Int,
+        network: SimulatedNetwork,
+        connection: WatchedConnection?,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) {
         self.client = client
         self.network = network
+        self.connection = connection
         state.withLockedValue { $0.receive = receive }
     }
 
@@ -66,7 +73,6 @@ final class SimulatedConnection: TransportConnection {
         for (_, promise) in takeWrites() {
             promise?.fail(PusherClientError(.connectionClosed, "the connection has ended"))
         }
-        network.observer.ended(self)
     }
 
     /// The server hears of the end, if it hears anything. Link and connection, which know each other, part.
@@ -86,13 +92,6 @@ final class SimulatedConnection: TransportConnection {
     var isClosing: Bool { state.withLockedValue { $0.isClosing } }
     var isSilent: Bool { state.withLockedValue { $0.losesToClient || $0.losesToServer } }
 
-    /// Whether the server has told the client, or heard from it, what it does not stand by: the two disagree then, and
-    /// neither can know.
-    var isInconsistent: Bool { state.withLockedValue { $0.isInconsistent } }
-
-    func setInconsistent() { state.withLockedValue { $0.isInconsistent = true } }
-
-    /// Whether it stands, and nothing is on its way in either direction.
     var isQuiet: Bool {
         let now = loop.now
         return state.withLockedValue { state in
@@ -118,7 +117,6 @@ final class SimulatedConnection: TransportConnection {
             promise?.fail(PusherClientError(.connectionClosed, "the connection is not open"))
             return
         }
-        network.observer.written(text, on: self)
         let delay = network.conditions.writeDelay
         let isWaiting = state.withLockedValue { state in
             guard delay > .zero || !state.writes.isEmpty else { return false }
@@ -131,7 +129,7 @@ final class SimulatedConnection: TransportConnection {
 
     /// The operating system takes a message.
     private func pass(_ text: String, _ promise: EventLoopPromise<Void>?) {
-        network.observer.sent(text, on: self)
+        connection?.sent(text)
         promise?.succeed()
         depart { $0.send(text) }
     }
@@ -148,11 +146,6 @@ final class SimulatedConnection: TransportConnection {
             defer { state.writes = [] }
             return state.writes
         }
-    }
-
-    /// The client events that are written and not taken.
-    var waitingClientEvents: Int {
-        state.withLockedValue { state in state.writes.count { $0.text.contains(#""event":"client-"#) } }
     }
 
     func flush() {}
@@ -259,7 +252,6 @@ final class SimulatedConnection: TransportConnection {
             return state.losesToClient ? [] : state.arriving.prefix(count).map(\.item)
         }
         guard !items.isEmpty else { return }
-        network.observer.readBegan(on: self)
         var isInPart = false
         for item in items where !isEnded {
             switch item {
@@ -275,7 +267,6 @@ final class SimulatedConnection: TransportConnection {
         guard !isEnded else { return }
         if isInPart { receive(.activity) }
         receive(.readComplete)
-        network.observer.readCompleted(on: self)
     }
 
     /// True if something was complete.
@@ -299,9 +290,7 @@ final class SimulatedConnection: TransportConnection {
 
     private func deliver(_ output: WebSocketFrameReader.Output) {
         switch output {
-        case .text(let text):
-            network.observer.willReceive(text, on: self)
-            receive(.text(text.readableBytesUInt8Span))
+        case .text(let text): receive(.text(text.readableBytesUInt8Span))
         case .binary(let bytes): receive(.binary(bytes))
         case .fragment, .pong: receive(.activity)
         case .ping(let payload):
@@ -309,7 +298,6 @@ final class SimulatedConnection: TransportConnection {
             depart { $0.sendPong(bytes) }
             receive(.activity)
         case .close(let code, let reason):
-            network.observer.closed(code.rawValue, on: self)
             end(TransportClosure(code: CloseCode(rawValue: code.rawValue), reason: reason))
         }
     }

@@ -1,0 +1,197 @@
+import NIOConcurrencyHelpers
+import NIOCore
+import PusherClient
+import PusherProtocol
+import PusherTestServer
+import RealtimeHTTP
+
+/// A connection over HTTP between client and server: requests, each on a TCP connection of its own, whose bytes are late, cut
+/// or lost as the network has it, and which overtake each other.
+///
+/// What the server writes has to come to the client whole and in order, for as long as the client takes the session for one.
+final class SimulatedSession: TransportConnection, SimulatedLink {
+    private struct State: Sendable {
+        var inner: (any TransportConnection)?
+        var exchanges: [SimulatedExchange] = []
+        var isEnded = false
+        var losesToClient = false
+        var losesToServer = false
+        /// The messages that the server has written, and the client has not got.
+        var said: [String] = []
+        /// How often the server has said that the session is open.
+        var openCount = 0
+        /// Counts the requests that the client has sent, and those that the server has got.
+        var lastRequest = 0
+        var lastArrival = 0
+    }
+
+    let client: Int
+    let network: SimulatedNetwork
+    /// What happens to its first request.
+    private let outcome: ConnectOutcome?
+    private weak let connection: WatchedConnection?
+    private let state = NIOLockedValueBox(State())
+
+    /// - Parameter connection: What the client takes it for, or for a candidate of it.
+    init(client: Int, network: SimulatedNetwork, connection: WatchedConnection?, outcome: ConnectOutcome?) {
+        self.client = client
+        self.network = network
+        self.connection = connection
+        self.outcome = outcome
+        if outcome == .silent { lose(toClient: true, toServer: true) }
+    }
+
+    func start(_ inner: any TransportConnection) { state.withLockedValue { $0.inner = inner } }
+
+    var isEnded: Bool { state.withLockedValue { $0.isEnded } }
+    var losesToClient: Bool { state.withLockedValue { $0.losesToClient } }
+    var losesToServer: Bool { state.withLockedValue { $0.losesToServer } }
+    var isSilent: Bool { state.withLockedValue { $0.losesToClient || $0.losesToServer } }
+
+    var isQuiet: Bool {
+        let (state, exchanges) = state.withLockedValue { ($0, $0.exchanges) }
+        return !state.isEnded && !state.losesToClient && !state.losesToServer && state.said.isEmpty
+            && exchanges.count == 1 && exchanges.allSatisfy { $0.isReceiving && $0.isQuiet }
+    }
+
+    // MARK: What the client does
+
+    private var inner: (any TransportConnection)? { state.withLockedValue { $0.inner } }
+
+    var report: TransportReport { inner?.report ?? TransportReport(.httpStreaming) }
+    var longestPause: Duration { inner?.longestPause ?? .zero }
+    func send(_ text: String, promise: EventLoopPromise<Void>?) { inner?.send(text, promise: promise) }
+    func flush() { inner?.flush() }
+    func setReading(_ isReading: Bool) { inner?.setReading(isReading) }
+    func close(code: CloseCode, reason: String) { inner?.close(code: code, reason: reason) }
+
+    func abort() {
+        let inner = inner
+        end()
+        inner?.abort()
+    }
+
+    private func end() {
+        let inner = state.withLockedValue { state in
+            state.isEnded = true
+            defer { state.inner = nil }
+            return state.inner
+        }
+        withExtendedLifetime(inner) {}
+    }
+
+    /// What the transport has made of the responses.
+    func received(_ event: TransportEvent, _ receive: (TransportEvent) -> Void) {
+        switch event {
+        case .text(let bytes): check(bytes.withUnsafeBufferPointer { String(decoding: $0, as: UTF8.self) })
+        case .closed: end()
+        case .opened, .binary, .activity, .readComplete: break
+        }
+        receive(event)
+    }
+
+    private func check(_ text: String) {
+        let next = state.withLockedValue { state in state.said.isEmpty ? nil : state.said.removeFirst() }
+        network.observer.violations.check(
+            text == next,
+            "over HTTP comes \(text), and the server's next message is \(next ?? "none")"
+        )
+    }
+
+    // MARK: What the network does
+
+    func lose(toClient: Bool, toServer: Bool) {
+        state.withLockedValue { state in
+            state.losesToClient = state.losesToClient || toClient
+            state.losesToServer = state.losesToServer || toServer
+        }
+    }
+
+    func cut(clientHearsAfter delay: Duration) {
+        for exchange in state.withLockedValue({ $0.exchanges }) { exchange.cut(clientHearsAfter: delay) }
+    }
+
+    func tellServerOfEnd() {
+        for exchange in state.withLockedValue({ $0.exchanges }) { exchange.tellServerOfEnd() }
+    }
+
+    func remove(_ exchange: SimulatedExchange) {
+        state.withLockedValue { state in state.exchanges.removeAll { $0 === exchange } }
+    }
+
+    // MARK: What comes to the server, and from it
+
+    /// The messages of a request leave the client's machine.
+    func sent(_ messages: [String]) {
+        for message in messages { connection?.sent(message) }
+    }
+
+    /// The server gets a request with messages.
+    func arrived(_ request: Int) {
+        let last = state.withLockedValue { state in
+            defer { state.lastArrival = max(state.lastArrival, request) }
+            return state.lastArrival
+        }
+        network.observer.violations.check(request > last, "messages over HTTP overtake each other")
+    }
+
+    /// The server has written a line.
+    func said(_ line: [UInt8]) {
+        switch line.first {
+        case UInt8(ascii: "o"): state.withLockedValue { $0.openCount += 1 }
+        case UInt8(ascii: "a"):
+            guard let text = String(validating: line.dropFirst(), as: UTF8.self),
+                let messages = JSONValue(parsing: text)?.array
+            else { return }
+            state.withLockedValue { state in
+                // What a server says that has forgotten the session is not for the client.
+                if state.openCount == 1 { state.said += messages.compactMap(\.string) }
+            }
+        default: break
+        }
+    }
+}
+
+extension SimulatedSession: HTTPStreamer {
+    func stream(
+        _ request: HTTPRequest,
+        redirects: HTTPStreamRedirects,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (HTTPStreamEvent) -> Void
+    ) -> any HTTPStream {
+        let target = request.url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: false).last ?? ""
+        let message = InMemoryRequest(
+            method: request.method,
+            target: String(target.drop { $0 != "/" }),
+            headers: request.headers.fields.map { .init(name: $0.name, value: $0.value) },
+            body: ByteBuffer(bytes: request.body ?? [])
+        )
+        let (exchange, isFirst) = state.withLockedValue { state in
+            state.lastRequest += 1
+            let exchange = SimulatedExchange(state.lastRequest, of: self, receive: receive)
+            state.exchanges.append(exchange)
+            return (exchange, state.lastRequest == 1)
+        }
+        exchange.start(message, isFirst ? outcome : nil)
+        return exchange
+    }
+}
+
+/// One of the HTTP transports over the simulated network.
+struct SimulatedHTTPTransport: Transport {
+    let mode: HTTPSessionStateMachine.Mode
+    let limits: HTTPTransport.Limits
+    let network: SimulatedNetwork
+    let client: Int
+
+    func open(
+        _ request: TransportRequest,
+        on eventLoop: any EventLoop,
+        receive: @escaping @Sendable (TransportEvent) -> Void
+    ) -> any TransportConnection {
+        let (session, name) = network.makeSession(of: client)
+        let transport = HTTPTransport(mode, over: session, limits: limits) { name }
+        session.start(transport.open(request, on: eventLoop) { event in session.received(event, receive) })
+        return session
+    }
+}
