@@ -84,13 +84,13 @@ extension ChannelName.ValidationError: CustomStringConvertible {
     package var description: String {
         switch self {
         case .empty:
-            "a channel name must not be empty"
+            "it is empty"
         case .tooLong(let length):
-            "a channel name has at most \(ChannelName.maximumLength) bytes; this one has \(length)"
+            "it has \(length) bytes, and at most \(ChannelName.maximumLength) are allowed"
         case .invalidCharacter(let character):
-            "a channel name consists of A-Z a-z 0-9 _ - = @ , . ; and must not contain \(String(reflecting: character))"
+            "\(String(reflecting: character)) is not one of A-Z a-z 0-9 _ - = @ , . ;"
         case .reserved:
-            "channel names that start with '#' are reserved to the server"
+            "names that start with '#' are reserved for the server"
         }
     }
 }

@@ -14,7 +14,7 @@ package enum EnvelopeError: Error, Hashable, Sendable, CustomStringConvertible {
         case .malformed(let offset): "not valid JSON at byte \(offset)"
         case .tooDeep(let offset): "nested deeper than \(JSONScanner.maximumDepth) levels at byte \(offset)"
         case .notAnObject: "not a JSON object"
-        case .noEvent: "has no string under \"event\""
+        case .noEvent: "no string under \"event\""
         }
     }
 }

@@ -59,7 +59,7 @@ extension PusherTestServer {
     @discardableResult
     public func join(_ userID: String, in channel: String, userInfo: String? = nil) throws -> FakeMember {
         var newID: ConnectionID?
-        var failure = ServerError(.invalidMember, "Member \"\(userID)\" cannot join.")
+        var failure = ServerError(.invalidMember, "Member \"\(userID)\" cannot join: the server has stopped.")
         engine.step { brain in
             do throws(ServerError) {
                 return try brain.addFakeMember(userID: userID, userInfo: userInfo, to: channel, &newID)

@@ -25,7 +25,10 @@ extension PusherTestServer {
         var events: [PublishedEvent] = []
         for channel in channels where Self.isEncrypted(channel) {
             guard let sealed = seal(data, for: channel) else {
-                throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
+                throw ServerError(
+                    .invalidEncryptionKey,
+                    "Invalid encryption master key: it is not the base64 of 32 bytes."
+                )
             }
             let event = try PublishedEvent(name: name, data: sealed, channels: [channel], socketID: socketID)
             events.append(event)

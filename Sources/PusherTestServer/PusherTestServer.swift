@@ -65,7 +65,7 @@ public final class PusherTestServer: Sendable {
     ///   ``Options/encryptionMasterKey`` is not a key.
     public func start() async throws {
         guard SecretKey(base64: options.encryptionMasterKey) != nil else {
-            throw ServerError(.invalidEncryptionKey, "the encryption master key is not the base64 of 32 bytes")
+            throw ServerError(.invalidEncryptionKey, "Invalid encryption master key: it is not the base64 of 32 bytes.")
         }
         try await listener?.start()
         webhookSender?.start()

@@ -7,6 +7,7 @@ import NIOHTTP1
 import NIOPosix
 import NIOSSL
 package import RealtimeNetworking
+import RealtimePrimitives
 
 /// Requests over a connection pool of its own, made at the first request: most clients never make one. Each proxy has
 /// another pool, as has no proxy, and there is a new one after a request was cancelled.
@@ -76,7 +77,7 @@ package final class AsyncHTTPRequester: HTTPRequester {
                 group.addTask { try await self.followingRedirects(request) }
                 group.addTask {
                     try await isOver.futureResult.get()
-                    throw HTTPRequestError(.timedOut, "it took longer than \(timeout)")
+                    throw HTTPRequestError(.timedOut, "it took longer than \(timeout.inWords)")
                 }
                 defer {
                     group.cancelAll()

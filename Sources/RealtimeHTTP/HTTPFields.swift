@@ -70,7 +70,7 @@ extension HTTPFields {
     package var problem: String? {
         for field in fields {
             guard HTTPToken.isValid(field.name) else {
-                return "'\(field.name)' is no name of a header field: it has letters, digits and hyphens only"
+                return "'\(field.name)' is not a valid header name; use letters, digits and hyphens only"
             }
             guard field.value.utf8.allSatisfy({ $0 >= 0x20 && $0 != 0x7F || $0 == 0x09 }) else {
                 return "the value of the header field '\(field.name)' has a line break or another control character"

@@ -3,20 +3,20 @@ import Foundation
 extension HTTPRequest {
     /// The reason why the request cannot be sent, or nil.
     package var problem: String? {
-        guard let parsed = URL(string: url) else { return "'\(Self.printable(url: url))' is no URL" }
+        guard let parsed = URL(string: url) else { return "'\(Self.printable(url: url))' is not a URL" }
         guard let scheme = parsed.scheme?.lowercased(), scheme == "http" || scheme == "https" else {
-            return "'\(Self.printable(url: url))' is no http or https URL; give the whole address, like "
+            return "'\(Self.printable(url: url))' is not an http or https URL; give the whole address, like "
                 + "https://example.com/path"
         }
         guard let host = parsed.host, !host.isEmpty else { return "the URL '\(Self.printable(url: url))' has no host" }
         // Brackets are for IPv6. A name in brackets would be taken for the name alone.
         guard host.contains(":") || !Self.authority(of: url).contains("[") else {
-            return "the URL '\(Self.printable(url: url))' has a host in brackets that is no IPv6 address"
+            return "the URL '\(Self.printable(url: url))' has a host in brackets that is not an IPv6 address"
         }
         if let port = parsed.port, !(1...65_535).contains(port) {
             return "the URL '\(Self.printable(url: url))' has a port that is not within 1 and 65535"
         }
-        guard HTTPToken.isValid(method) else { return "'\(method)' is no HTTP method" }
+        guard HTTPToken.isValid(method) else { return "'\(method)' is not an HTTP method" }
         return headers.problem
     }
 

@@ -31,7 +31,7 @@ package enum Redirect {
         guard !location.isEmpty, let from = URL(string: request.url),
             let to = URL(string: location, relativeTo: from)?.absoluteURL
         else {
-            throw HTTPRequestError(.redirectRefused, "it redirects to what is no URL")
+            throw HTTPRequestError(.redirectRefused, "it redirects to something that is not a URL")
         }
         var target = request
         target.url = to.absoluteString

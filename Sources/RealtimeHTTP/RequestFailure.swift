@@ -64,7 +64,7 @@ enum RequestFailure {
             established
             ?? TLSFailure.handshake(error, host: host ?? "that host", certificate: nil, trustRoots: .system)
         if failure.reason == .certificateRefused {
-            failure.message += ": is it from a trusted authority, and valid now?"
+            failure.message += "; it may have expired, or be from an authority that is not trusted"
         }
         return HTTPRequestError(.failed, "TLS failed: \(failure.message)", cause: failure)
     }

@@ -1,4 +1,5 @@
 import NIOConcurrencyHelpers
+import RealtimePrimitives
 import SignalRCore
 
 /// A method of the server, with the types of its arguments and of its result.
@@ -98,12 +99,15 @@ extension HubConnection {
             switch status {
             case .connected, .resumed: return
             case .stopped:
-                throw SignalRError.invalidOperation("The connection is stopped, so nothing can be waited for.")
+                throw SignalRError.invalidOperation("the connection is stopped. Call start() first.")
             case .connecting, .reconnecting, .resuming: continue
             }
         }
         try Task.checkCancellation()
-        throw SignalRClientError(.callTimedOut, "There was no connection within \(timeout ?? 0) seconds.")
+        throw SignalRClientError(
+            .callTimedOut,
+            "Connection timed out: there was no connection within \(Duration.seconds(timeout ?? 0).inWords)."
+        )
     }
 
     // MARK: Typed calls

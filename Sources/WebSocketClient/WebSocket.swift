@@ -1,5 +1,6 @@
 public import NIOCore
 public import NIOPosix
+import RealtimePrimitives
 
 /// A WebSocket connection (RFC 6455).
 ///
@@ -86,7 +87,8 @@ public final class WebSocket: Sendable {
         }.get()
         let timeout = options.connectTimeout
         let timer = eventLoop.scheduleTask(in: TimeAmount(clamping: timeout)) {
-            inbox.giveUp(WebSocketError(.connectionTimedOut, "no connection to '\(host)' within \(timeout)"))
+            let message = "Connection timed out: there was no connection to '\(host)' within \(timeout.inWords)."
+            inbox.giveUp(WebSocketError(.connectionTimedOut, message))
         }
         defer { timer.cancel() }
         let subprotocol = try await withTaskCancellationHandler {
@@ -181,6 +183,6 @@ extension WebSocketError {
     init(sending error: any Error) {
         self =
             error as? WebSocketError
-            ?? WebSocketError(.connectionClosed, "the connection is not open", cause: error)
+            ?? WebSocketError(.connectionClosed, "Message not sent: the connection is not open.", cause: error)
     }
 }

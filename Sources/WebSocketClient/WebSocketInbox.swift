@@ -105,7 +105,7 @@ final class WebSocketInbox: Sendable {
     func sendPing(_ promise: EventLoopPromise<Void>) {
         // The answer would not be read.
         if buffer.isPaused {
-            let message = "the server's answer cannot be read: \"messages\" is full"
+            let message = "Ping failed: the answer was not read, because \"messages\" is full. Iterate it faster."
             return promise.fail(WebSocketError(.receiveBufferFull, message))
         }
         let number: UInt64? = state.withLockedValue { state in
@@ -115,7 +115,7 @@ final class WebSocketInbox: Sendable {
             return state.pingCount
         }
         guard let number else {
-            return promise.fail(WebSocketError(.connectionClosed, "the connection is not open"))
+            return promise.fail(WebSocketError(.connectionClosed, "Message not sent: the connection is not open."))
         }
         // A call that was cancelled must not leave its promise here.
         promise.futureResult.whenComplete { [self] _ in

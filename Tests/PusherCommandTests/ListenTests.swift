@@ -130,7 +130,7 @@ struct ListenTests {
             _ = await other.result()
             await run.waitForError(containing: "presence-room: bob left")
             server.dropConnections()
-            await run.waitForError(containing: "connection lost: ")
+            await run.waitForError(containing: "Connection lost: ")
             await run.waitForError(containing: "connected to ws://", count: 2)
             run.process.send(SIGINT)
             let result = await run.result()

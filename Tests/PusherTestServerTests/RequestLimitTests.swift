@@ -79,7 +79,7 @@ struct RequestLimitTests {
         client.advance(by: .milliseconds(1_999))
         #expect(client.isOpen)
         client.advance(by: .milliseconds(1))
-        #expect(try client.received().contains("the request was not finished within 2.0 seconds"))
+        #expect(try client.received().contains("the request was not finished within 2 s"))
         #expect(!client.isOpen)
     }
 

@@ -130,7 +130,7 @@ struct AsyncHTTPRequesterTests {
 
     @Test("method and header fields that would break the request are refused, and their values not shown")
     func invalidHeaders() async throws {
-        #expect(await requester.failure(.to("http://a", method: "PO ST"))?.message == "'PO ST' is no HTTP method")
+        #expect(await requester.failure(.to("http://a", method: "PO ST"))?.message == "'PO ST' is not an HTTP method")
         #expect(await requester.failure(.to("http://a", method: ""))?.kind == .invalidRequest)
         for name in ["", "a b", "a:b", "é", "a\r\nb"] {
             #expect(await requester.failure(.to("http://a", headers: [name: "secret"]))?.kind == .invalidRequest)

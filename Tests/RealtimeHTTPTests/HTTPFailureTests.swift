@@ -27,7 +27,7 @@ struct HTTPFailureTests {
                 .to(server.url + path, timeout: .milliseconds(100), maximumResponseSize: .max)
             )
             #expect(error?.kind == .timedOut)
-            #expect(error?.message == "it took longer than 0.1 seconds")
+            #expect(error?.message == "it took longer than 100 ms")
         }
     }
 

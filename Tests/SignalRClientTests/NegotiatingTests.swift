@@ -41,7 +41,7 @@ import Testing
             await server.redirect(times: 101)
             #expect(
                 await startError(connection(server)) as? SignalRError
-                    == .negotiationError("Negotiate redirection limit exceeded.")
+                    == .negotiationError("the server redirects too often.")
             )
         }
     }

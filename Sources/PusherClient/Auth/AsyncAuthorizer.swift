@@ -1,15 +1,15 @@
 /// Answers authorization requests, and says why if it cannot.
 public protocol AsyncAuthorizer: Authorizer {
-    /// The authorization of one channel. Asked once for each try; its task is cancelled when nobody waits for the
-    /// answer any more.
+    /// The authorization of one channel. Called once for each try. The task is cancelled when the client no longer
+    /// needs the answer.
     ///
-    /// - Throws: An ``AuthorizationError`` to say what the backend answered and whether asking again can help. Anything
-    ///   else becomes the cause of an error that is not asked about again.
+    /// - Throws: An ``AuthorizationError`` to say what the backend answered and whether asking again can help. After
+    ///   any other error, the client does not try again. The error becomes the cause of the failure.
     func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth
 }
 
 extension AsyncAuthorizer {
-    /// Gives what ``authorize(_:)`` gives, and nil if it throws. The client does not call it.
+    /// Returns the result of ``authorize(_:)``, or nil if it throws. The client does not call it.
     public func fetchAuthValue(
         socketID: String,
         channelName: String,
@@ -23,9 +23,9 @@ extension AsyncAuthorizer {
     }
 }
 
-/// Answers authorization requests for several channels at once, as they come up when a connection is made again.
+/// Answers authorization requests for several channels at once. They come up together after each reconnect.
 public protocol BatchAuthorizer: AsyncAuthorizer {
-    /// The most channels of one call; less than 1 counts as 1. Default: 100.
+    /// The most channels in one call. Less than 1 counts as 1. Default: 100.
     var maximumBatchSize: Int { get }
 
     /// The authorizations of some channels of one connection.
@@ -39,7 +39,7 @@ extension BatchAuthorizer {
     /// 100.
     public var maximumBatchSize: Int { 100 }
 
-    /// A batch of one.
+    /// Authorizes a batch of one.
     public func authorize(_ request: AuthorizationRequest) async throws -> PusherAuth {
         let results = try await authorize([request])
         guard let result = results[request.channelName] else {
@@ -50,12 +50,12 @@ extension BatchAuthorizer {
 }
 
 extension AuthorizationError {
-    /// For an authorizer that left a channel of a batch out.
+    /// Makes the error for an authorizer that gave no result for a channel of a batch.
     static func missing(_ channelName: String, in authorizer: Any.Type) -> AuthorizationError {
         AuthorizationError(
             .authorizerFailed,
-            "the authorizer \(authorizer) gave no result for channel '\(channelName)'; "
-                + "its answer to a batch must have one for each channel, keyed by the channel's name"
+            "Authorization of channel '\(channelName)' failed: the authorizer '\(authorizer)' gave no result for it. "
+                + "Return one for each channel of the batch, keyed by the channel's name."
         )
     }
 }

@@ -1,5 +1,5 @@
 extension AuthEndpoint {
-    /// Names and values that are sent in a form, in their order. A name may stand there more than once.
+    /// Names and values that are sent in a form, in their order. A name may appear more than once.
     ///
     /// ```swift
     /// let parameters: AuthEndpoint.Parameters = ["room": "12", "tag": "a", "tag": "b"]
@@ -26,7 +26,7 @@ extension AuthEndpoint {
         /// Makes parameters.
         public init(_ elements: [Element] = []) { self.elements = elements }
 
-        /// Makes parameters of a dictionary, in the order of their names.
+        /// Makes parameters from a dictionary, in the order of their names.
         public init(_ values: [String: String]) {
             elements = values.sorted { $0.key < $1.key }.map { Element(name: $0.key, value: $0.value) }
         }
@@ -34,7 +34,7 @@ extension AuthEndpoint {
         /// Adds a parameter at the end.
         public mutating func append(name: String, value: String) { elements.append(Element(name: name, value: value)) }
 
-        /// These parameters, without names that the others have too, followed by the others.
+        /// These parameters without the names that the others have, followed by the others.
         func overridden(by others: Parameters) -> Parameters {
             let names = Set(others.elements.map(\.name))
             return Parameters(elements.filter { !names.contains($0.name) } + others.elements)
@@ -43,7 +43,7 @@ extension AuthEndpoint {
 }
 
 extension AuthEndpoint.Parameters: ExpressibleByDictionaryLiteral {
-    /// Makes parameters in the order in which they are written. A name may stand there more than once.
+    /// Makes parameters in the order in which they are written. A name may appear more than once.
     public init(dictionaryLiteral elements: (String, String)...) {
         self.init(elements.map { Element(name: $0.0, value: $0.1) })
     }
@@ -63,6 +63,6 @@ extension AuthEndpoint.Parameters.Element: CustomStringConvertible, CustomDebugS
     public var description: String { name }
     /// The name.
     public var debugDescription: String { description }
-    /// Nothing: what `dump` shows beside the description.
+    /// An empty mirror, so that `dump` shows only the description.
     public var customMirror: Mirror { Mirror(self, children: []) }
 }

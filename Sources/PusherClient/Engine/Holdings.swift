@@ -1,12 +1,12 @@
 import NIOCore
 
-/// What a client has at the moment: for tests that look for what is left behind.
+/// What a client holds at the moment, for tests that look for leaks.
 package struct Holdings: Sendable {
     package var timers: [TimerID.Purpose]
     package var sockets: [AttemptID]
-    /// Authorizations that are being asked for, or about to be.
+    /// Authorizations that are under way, or will be soon.
     package var authorizations: Int
-    /// The tries of authorizations that tasks are at.
+    /// The tries of authorizations that tasks work on.
     package var tries: Int
     /// Calls that wait.
     package var waiters: Int
@@ -14,7 +14,7 @@ package struct Holdings: Sendable {
     /// Effects that were not carried out yet.
     package var effects: Int
 
-    /// Whether nothing is under way, as it must be when the client is disconnected.
+    /// Whether nothing is under way. This must be true when the client is disconnected.
     package var isIdle: Bool { timers.isEmpty && sockets.isEmpty && authorizations == 0 }
 }
 

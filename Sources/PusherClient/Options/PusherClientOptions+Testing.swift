@@ -11,7 +11,7 @@ extension PusherClientOptions {
     /// no proxy, and reconnects after 20 ms, so that tests do not wait.
     ///
     /// - Parameters:
-    ///   - server: What the test server says about itself.
+    ///   - server: The test server's `access`.
     ///   - callbackQueue: Where callbacks run. Default: the main queue.
     public convenience init(testing server: TestServerAccess, callbackQueue: CallbackQueue = .main) {
         self.init(endpoint: PusherEndpoint(host: server.host, port: server.port, useTLS: server.usesTLS))

@@ -42,7 +42,7 @@ extension Pusher {
 
     /// What ends the work of ``withConnection(isolation:_:)``.
     private enum End {
-        /// It has come to its own end.
+        /// The work has returned.
         case work
         /// The caller's task was cancelled.
         case cancellation
@@ -90,7 +90,7 @@ extension Pusher {
             case .connection(let error?): throw error
             case .connection(nil):
                 if case .failure(let error) = outcome, error is CancellationError {
-                    throw PusherClientError(.disconnected, "disconnect() was called")
+                    throw PusherClientError(.disconnected, "Disconnected: disconnect() was called.")
                 }
                 return try outcome.get()
             case .work, .cancellation, nil: return try outcome.get()
@@ -106,8 +106,8 @@ extension Pusher {
         func note(_ new: End) { end.withLockedValue { end in if end == nil { end = new } } }
     }
 
-    /// Subscribes to a channel for as long as the work lasts. Several parts of an application may do so at once: they
-    /// share the channel, and the last to leave unsubscribes it.
+    /// Subscribes to a channel while `body` runs. Several parts of an app may do so at once. They share the channel,
+    /// and the last one to leave unsubscribes it.
     ///
     /// ```swift
     /// await pusher.withChannel("orders") { channel in
@@ -122,7 +122,8 @@ extension Pusher {
     ///
     /// - Parameters:
     ///   - channelName: The channel.
-    ///   - body: The work; it is given the channel, a ``PusherPresenceChannel`` where the name is that of one.
+    ///   - body: The work. It gets the channel, which is a ``PusherPresenceChannel`` if the name begins with
+    ///     `presence-`.
     /// - Returns: What the work returns.
     /// - Throws: What the work throws.
     @discardableResult

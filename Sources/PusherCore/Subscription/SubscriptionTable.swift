@@ -1,9 +1,9 @@
-/// The channels by name, and for each what an ordinary event needs to know of it: nothing is copied to find out.
+/// The channels by name, with a copy of what an ordinary event needs, so that delivering one copies nothing.
 package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         /// The channel that gets events as they arrive; nil if the app does not want it, or they have to be decrypted.
         var recipient: ChannelID?
-        /// It is large, and a dictionary reserves memory for about twice as many values as it has.
+        /// It is large, and a dictionary reserves memory for about twice as many values as it contains.
         var subscription: Box<SubscriptionStateMachine>
 
         init(_ subscription: SubscriptionStateMachine) {
@@ -27,7 +27,7 @@ package struct SubscriptionTable: Hashable, Sendable {
     }
 
     private var entries: [String: Entry] = [:]
-    /// How often a channel has lost its recipient, or has got another one.
+    /// How often a channel has lost or changed its recipient.
     private(set) var lostRecipients = 0
     /// Kept up to date, because it is read after each piece of work.
     private var tally = Tally()

@@ -78,15 +78,15 @@ package struct TransportMemory: Hashable, Sendable {
         success = Success(transport: transport, latency: latency, time: now)
     }
 
-    /// The remembered transport did not connect.
+    /// Forgets the remembered transport, because it did not connect.
     package mutating func forget() {
         success = nil
         chancesTaken = 0
     }
 
-    /// A connection has ended by itself, or because the client gave it up.
+    /// Handles a connection that ended by itself, or was dropped.
     ///
-    /// - Parameter shortest: How long it should have lived at the least.
+    /// - Parameter shortest: The shortest normal lifetime.
     package mutating func lost(_ transport: PusherTransport, lifetime: Duration, shortest: Duration, now: Instant) {
         guard transport == .httpStreaming, lifetime < shortest else { return }
         streamLives -= 1

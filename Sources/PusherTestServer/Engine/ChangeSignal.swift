@@ -1,6 +1,7 @@
 import NIOConcurrencyHelpers
 import NIOCore
 import NIOPosix
+import RealtimePrimitives
 
 /// Wakes the tasks that wait until something has changed.
 package final class ChangeSignal: Sendable {
@@ -48,7 +49,7 @@ package final class ChangeSignal: Sendable {
             try await waitForChange(beyond: count, deadline: deadline) {
                 PusherTestServer.ServerError(
                     .timeout,
-                    "Waited for \(what): it did not happen within \(timeout ?? .zero).\(history())"
+                    "Wait for \(what) timed out: it did not happen within \((timeout ?? .zero).inWords).\(history())"
                 )
             }
         }

@@ -1,6 +1,7 @@
 import Foundation
 import NIOCore
 import NIOHTTP1
+import RealtimePrimitives
 
 /// Collects HTTP requests: an upgrade becomes a connection of the brain's, anything else is a request to be answered.
 final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
@@ -72,7 +73,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
     private func requestTimedOut() {
         timer = nil
         guard let channel = context?.channel else { return }
-        let message = "the request was not finished within \(options.requestTimeout)"
+        let message = "the request was not finished within \(options.requestTimeout.inWords)"
         let response = RESTResponse(status: 408, body: message)
         switch state {
         case .waiting: write(response, to: nil, on: channel)

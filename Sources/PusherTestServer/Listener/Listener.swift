@@ -94,7 +94,7 @@ package final class Listener: Sendable {
             .flatMapErrorThrowing { error in
                 throw PusherTestServer.ServerError(
                     .bindFailed,
-                    "cannot listen on \(address.host), port \(address.port)",
+                    "Server not started: it cannot listen on \(address.host), port \(address.port). Choose another port, or 0 for any.",
                     cause: error
                 )
             }
@@ -159,7 +159,7 @@ extension PusherTestServer.TLS {
         } catch {
             throw PusherTestServer.ServerError(
                 .invalidCertificate,
-                "the certificate chain or its private key cannot be used",
+                "Server not started: the certificate chain or its private key cannot be used.",
                 cause: error
             )
         }

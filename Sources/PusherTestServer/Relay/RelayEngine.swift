@@ -103,7 +103,11 @@ final class RelayEngine: Sendable {
                 return channel
             }
             .flatMapErrorThrowing { error in
-                throw PusherTestServer.ServerError(.bindFailed, "cannot listen on \(host), port \(port)", cause: error)
+                throw PusherTestServer.ServerError(
+                    .bindFailed,
+                    "Relay not started: it cannot listen on \(host), port \(port).",
+                    cause: error
+                )
             }
     }
 

@@ -44,7 +44,7 @@ package struct ProxyRules: Hashable, Sendable {
                     guard let exemption = ProxyExemption(text) else {
                         throw NetworkError(
                             .invalidProxy,
-                            "\(text.quoted), which is to be exempt from the proxy, is no host, address or range of addresses"
+                            "Invalid proxy exemption \(text.quoted): it is not a host, an address or a range of addresses."
                         )
                     }
                     return exemption
@@ -103,8 +103,8 @@ package struct ProxyRules: Hashable, Sendable {
             throw NetworkError(
                 .invalidProxy,
                 """
-                the certificate of '\(host)' cannot be verified through the proxy '\(proxy.host)': give the server's name \
-                instead of its address, or exempt it
+                Proxy '\(proxy.host)' not usable: the certificate of the address '\(host)' cannot be verified through it. \
+                Give the server's name, or exempt the address.
                 """
             )
         }

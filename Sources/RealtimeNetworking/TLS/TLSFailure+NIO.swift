@@ -50,21 +50,21 @@ extension TLSFailure {
     }
 
     private static func corrupted(_ error: (any Error)?) -> TLSFailure {
-        TLSFailure(.corrupted, "what came over TLS could not be decrypted", cause: error)
+        TLSFailure(.corrupted, "data from the server could not be decrypted", cause: error)
     }
 
     /// The reason in the server's TLS alert (RFC 8446, 6.2); nil if it sent none.
     private static func alert(_ text: String, _ error: (any Error)?) -> TLSFailure? {
         guard text.contains("ALERT") else { return nil }
         if text.contains("BAD_RECORD_MAC") || text.contains("DECRYPT") {
-            return TLSFailure(.corrupted, "the server could not decrypt what was sent", cause: error)
+            return TLSFailure(.corrupted, "the server could not decrypt the client's data", cause: error)
         }
         guard text.contains("CERTIFICATE") || text.contains("UNKNOWN_CA") else {
             return TLSFailure(.refusedByServer, "the server ended TLS with an alert", cause: error)
         }
         return TLSFailure(
             .clientCertificateRefused,
-            "the server wants a certificate of the client (tls.clientCertificate) and got none, or refuses it",
+            "the server requires a client certificate (tls.clientCertificate), and got none or refused it",
             cause: error
         )
     }
@@ -118,7 +118,7 @@ extension TLSFailure {
             return TLSFailure(.certificateRefused, "the certificate was refused")
         }
         if fields.issuer == fields.subject {
-            return TLSFailure(.selfSigned, "the certificate is not from an authority: it is signed by its own key")
+            return TLSFailure(.selfSigned, "the certificate is signed by its own key, not by an authority")
         }
         let issuer = fields.issuerName.map { " '\($0)'" } ?? ""
         if trustRoots.subjects.contains(fields.issuer) {
@@ -126,21 +126,21 @@ extension TLSFailure {
             return TLSFailure(
                 .badChain,
                 """
-                the certificate names the trusted authority\(issuer) as its issuer, but is not from it, or that \
-                authority's own certificate cannot be used
+                the certificate names the trusted authority\(issuer) as its issuer, but that authority did not sign it, or \
+                the authority's own certificate cannot be used
                 """
             )
         }
         return TLSFailure(
             .unknownIssuer,
             """
-            the certificate is not from a trusted authority: its issuer\(issuer) is not trusted, or a certificate \
-            between the two is missing or wrong
+            the certificate is not from a trusted authority; its issuer\(issuer) is not trusted, or an intermediate \
+            certificate is missing or wrong
             """
         )
     }
 
-    private static let wrongPurpose = TLSFailure(.wrongPurpose, "the certificate is not one for servers")
+    private static let wrongPurpose = TLSFailure(.wrongPurpose, "the certificate is not for servers")
 }
 
 extension TLSOptions.TrustRoots {

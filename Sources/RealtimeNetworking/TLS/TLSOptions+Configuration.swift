@@ -20,7 +20,7 @@ extension TLSOptions {
         } catch {
             throw NetworkError(
                 .invalidOption,
-                "the client certificate cannot be used: the private key is not that of the chain's first certificate",
+                "Invalid client certificate: the private key does not belong to the chain's first certificate.",
                 cause: error
             )
         }
@@ -55,7 +55,7 @@ extension TLSOptions {
                 // The cause may have something of the key in it.
                 throw NetworkError(
                     .invalidOption,
-                    "the private key of the client certificate is none in PEM form without a passphrase"
+                    "Invalid client certificate: the private key must be an unencrypted PEM key."
                 )
             }
         }
@@ -70,7 +70,7 @@ extension TLSOptions {
             guard let digest = Data(base64Encoded: text), digest.count == 32 else {
                 throw NetworkError(
                     .invalidOption,
-                    "the pin \(pin.quoted) is not the base64 of a SHA-256, which has 32 bytes"
+                    "Invalid pin \(pin.quoted): it is not the base64 of a SHA-256, which has 32 bytes."
                 )
             }
             digests.insert(Array(digest))
@@ -86,10 +86,10 @@ extension TLSOptions {
         let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()
         let digest = publicKey.map { SHA256.digest(of: $0) }
         if let digest, let pinned = try? pinnedDigests(), pinned.contains(digest) { return nil }
-        let shown = digest.map { "\(Self.pinPrefix)\(Data($0).base64EncodedString())" } ?? "none that can be read"
+        let shown = digest.map { "\(Self.pinPrefix)\(Data($0).base64EncodedString())" } ?? "unreadable"
         return NetworkError(
             .pinMismatch,
-            "the public key of '\(host)' is \(shown), which is none of the \(pins.count) that tls.pins has"
+            "Server not trusted: the public key of '\(host)' is \(shown), and tls.pins does not contain it."
         )
     }
 
@@ -101,10 +101,14 @@ extension TLSOptions {
         do {
             certificates = try NIOSSLCertificate.fromPEMBytes(Array(pem.utf8))
         } catch {
-            throw NetworkError(.invalidOption, "the \(what): no certificates in PEM form", cause: error)
+            throw NetworkError(
+                .invalidOption,
+                "Invalid \(what): the text is not a certificate in PEM form.",
+                cause: error
+            )
         }
         guard !certificates.isEmpty else {
-            throw NetworkError(.invalidOption, "the \(what): the PEM text has no certificate")
+            throw NetworkError(.invalidOption, "Invalid \(what): the PEM text has no certificate.")
         }
         return certificates
     }

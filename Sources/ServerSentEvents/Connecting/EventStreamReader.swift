@@ -63,7 +63,7 @@ final class EventStreamReader {
             isOver = true
             throw EventStreamError(
                 .alreadyIterated,
-                "The events of the stream were iterated before. Create another stream to connect again."
+                "Stream not connected: its events were iterated before. Create another stream."
             )
         }
         isStarted = true
@@ -94,7 +94,7 @@ final class EventStreamReader {
 
     private func tooLarge() -> EventStreamError {
         let limit = session.options.maximumEventSize
-        let error = EventStreamError(.eventTooLarge, "An event has more than \(limit) bytes.")
+        let error = EventStreamError(.eventTooLarge, "Event too large: it has more than \(limit) bytes.")
         session.failed(error)
         stop()
         return error

@@ -281,6 +281,10 @@ extension EventStreamError {
     fileprivate init(requesting error: any Error) {
         self =
             error as? EventStreamError
-            ?? EventStreamError(.requestFailed, "The app gave no request to connect with.", cause: error)
+            ?? EventStreamError(
+                .requestFailed,
+                "Connection failed: the app gave no request. The cause says why.",
+                cause: error
+            )
     }
 }

@@ -263,7 +263,7 @@ struct EventStreamStateMachine: Sendable {
     mutating func timerFired(_ timer: TimerID, isBehind: Bool, now: Duration) -> [Action] {
         switch phase {
         case .preparing(_, timer), .connecting(_, timer):
-            let message = "No response within \(configuration.responseTimeout)."
+            let message = "Connection timed out: there was no response within \(configuration.responseTimeout.inWords)."
             return [.abort(attempt)] + lost(EventStreamError(.responseTimedOut, message), now: now)
         case .refused(_, _, timer): return refused(now: now)
         case .open(let since, let lastActivity, timer):
@@ -274,7 +274,7 @@ struct EventStreamStateMachine: Sendable {
                 phase = .open(since: since, lastActivity: lastActivity, timer: next)
                 return [.schedule(next, after: rest)]
             }
-            let message = "Nothing came for \(timeout)."
+            let message = "Connection lost: nothing came from the server for \(timeout.inWords)."
             return drop(.failed(EventStreamError(.idleTimedOut, message)), held: now - since)
         case .waiting(timer): return connect(.reconnect)
         case .idle, .preparing, .connecting, .refused, .open, .draining, .asking, .waiting, .closed: return []
@@ -368,17 +368,25 @@ struct EventStreamStateMachine: Sendable {
 
 extension EventStreamError {
     fileprivate init(statusOf response: EventStreamResponse) {
-        self.init(.unexpectedStatus, "The server answered with status \(response.status).", response: response)
+        self.init(
+            .unexpectedStatus,
+            "Connection failed: the server answered with status \(response.status).",
+            response: response
+        )
     }
 
     fileprivate init(contentTypeOf response: EventStreamResponse) {
         let type = response.header("Content-Type").map { "of content type \($0.quoted)" } ?? "without a content type"
-        self.init(.invalidContentType, "The server's response is no event stream: it is \(type).", response: response)
+        self.init(
+            .invalidContentType,
+            "Connection failed: the response is \(type), not an event stream.",
+            response: response
+        )
     }
 
     /// - Parameter error: Why; `nil` if the server has ended the response.
     fileprivate init(lossAfter position: EventStreamStateMachine.Position, _ error: EventStreamError?) {
-        self = error ?? Self(.connectionLost, "The server ended the response.")
+        self = error ?? Self(.connectionLost, "Connection lost: the server ended the response.")
         lastEventID = position.lastEventID
     }
 }

@@ -157,7 +157,7 @@ extension EventStreamError {
     init(decoding event: ServerSentEvent, _ cause: any Error) {
         self.init(
             .decodingFailed,
-            "The data of an event of type \(event.event.quoted) could not be decoded.",
+            "Data of an event of the type \(event.event.quoted) not decoded: it does not fit. The cause says which part.",
             event: event,
             cause: cause
         )
@@ -169,7 +169,7 @@ extension EventStreamReader {
     func incomplete() -> EventStreamError {
         EventStreamError(
             .connectionLost,
-            "The server ended the response before the last event.",
+            "Stream incomplete: the server ended the response before the last event.",
             lastEventID: position.lastEventID
         )
     }

@@ -133,7 +133,7 @@ extension EventStreamError {
             case .failed, .shutDown: tls == nil ? .connectionFailed : .tlsFailed
             }
         let place = error.url.map { " at \(HTTPRequest.printable(url: $0))" } ?? ""
-        self.init(code, "The event stream\(place) failed: \(error.message).", cause: error.cause)
+        self.init(code, "Connection\(place) failed: \(error.message).", cause: error.cause)
     }
 
     /// Whether another attempt with the same request fails in the same way.

@@ -59,7 +59,7 @@ struct ArgumentReader {
         guard arguments.count == count else {
             throw SignalRClientError(
                 .decodingFailed,
-                "The invocation has \(arguments.count) arguments, and the handler takes \(count)."
+                "Handler not called: the invocation has \(arguments.count) arguments, and the handler takes \(count)."
             )
         }
         self.arguments = arguments
@@ -74,7 +74,7 @@ struct ArgumentReader {
         } catch {
             throw SignalRClientError(
                 .decodingFailed,
-                "Argument \(index) is not a '\(type)': \(error)",
+                "Argument \(index) not decoded: it does not fit '\(type)'. The cause says which part.",
                 cause: error
             )
         }

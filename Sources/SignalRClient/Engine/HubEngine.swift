@@ -1,5 +1,6 @@
 import NIOConcurrencyHelpers
 import NIOCore
+import RealtimePrimitives
 import SignalRCore
 
 /// Carries out what the ``HubStateMachine`` decides, on one event loop.
@@ -218,7 +219,7 @@ final class HubEngine: Sendable {
         if Task.isCancelled { throw CancellationError() }
         guard state == .connected else {
             throw SignalRError.invalidOperation(
-                "stream(method:arguments:) is not possible: the connection is not in the 'Connected' state."
+                "stream(method:arguments:) needs a connection in the state 'Connected'. Call start() first."
             )
         }
         let id = CallID(nextSerial())
@@ -430,7 +431,7 @@ final class HubEngine: Sendable {
         loopState.value.early.append(event)
         if case .bytes(let bytes) = event { loopState.value.earlySize += bytes.count }
         if loopState.value.earlySize <= receiveBufferSize { return }
-        let message = "The server sent more than \(receiveBufferSize) bytes at once."
+        let message = "Receive buffer full: the server sent more than \(receiveBufferSize) bytes at once."
         loopState.value.opening?.task.cancel()
         failed(attempt, .client(SignalRClientError(.receiveBufferFull, message)))
     }
@@ -491,7 +492,7 @@ final class HubEngine: Sendable {
         case .invocation(let continuation, let timeout):
             timeout?.cancel()
             if hasTimedOut, let invocationTimeout {
-                let message = "The server did not answer within \(invocationTimeout)."
+                let message = "Call timed out: the server did not answer within \(invocationTimeout.inWords)."
                 continuation.resume(throwing: SignalRClientError(.callTimedOut, message))
             } else {
                 continuation.resume(with: result.mapError { $0.error })
@@ -506,7 +507,8 @@ final class HubEngine: Sendable {
 
     private func deliver(_ item: EncodedValue, to id: CallID) {
         guard case .stream(let buffer) = loopState.value.calls[id], !buffer.append(item) else { return }
-        let message = "More than \(receiveBufferSize) bytes of items wait. Take them faster."
+        let message =
+            "Receive buffer full: more than \(receiveBufferSize) bytes of items wait. Iterate the stream faster."
         buffer.finish(.failure(SignalRClientError(.receiveBufferFull, message)))
         cancelCall(id)
     }
@@ -540,7 +542,7 @@ final class HubEngine: Sendable {
         let size = invocation.arguments.reduce(256) { $0 + $1.count }
         let isAdded = handlerQueue.add(size: size) { [weak self] in await self?.handle(invocation, session) }
         if isAdded { return }
-        let message = "More than \(receiveBufferSize) bytes of messages wait for handlers."
+        let message = "Receive buffer full: more than \(receiveBufferSize) bytes of messages wait for handlers."
         step { $0.overflowed(session, message, now: $1) }
     }
 

@@ -70,7 +70,11 @@ final class StreamLease: Sendable {
             return try coder.decode(type, from: item)
         } catch let error as DecodingError {
             cancel()
-            throw SignalRClientError(.decodingFailed, "An item is not a '\(type)': \(error)", cause: error)
+            throw SignalRClientError(
+                .decodingFailed,
+                "Item not decoded: it does not fit '\(type)'. The cause says which part.",
+                cause: error
+            )
         }
     }
 }

@@ -86,13 +86,15 @@ final class EventTransport: HubTransport {
             state.value.opened?.succeed()
             state.value.opened = nil
         case .body(let bytes): read(bytes)
-        case .end: end(.client(SignalRClientError(.transportClosed, "The server ended the stream of events.")))
+        case .end:
+            let message = "Connection lost: the server ended the event stream."
+            end(.client(SignalRClientError(.transportClosed, message)))
         case .failed(let error):
             end(
                 .client(
                     SignalRClientError(
                         .transportClosed,
-                        "The stream of events failed: \(error.message).",
+                        "Connection lost: the event stream failed, because \(error.message).",
                         cause: error
                     )
                 )
@@ -111,7 +113,7 @@ final class EventTransport: HubTransport {
                 if case .event(let event) = element { frames += event.data.utf8 }
             }
         } catch {
-            return end(.client(SignalRClientError(.protocolViolation, "An event is too large.")))
+            return end(.client(SignalRClientError(.protocolViolation, "Protocol violation: an event is too large.")))
         }
         if !frames.isEmpty { receive(.bytes(frames)) }
     }

@@ -83,7 +83,7 @@ final class HttpConnector: HubTransportOpener {
         }
         throw SignalRClientError(
             .allTransportsFailed,
-            "No transport could be started. "
+            "Connection not started: no transport works. "
                 + (reasons.isEmpty ? "The server offers none." : reasons.joined(separator: "; "))
         )
     }
@@ -111,14 +111,14 @@ final class HttpConnector: HubTransportOpener {
                 http.redirected(token: token)
             }
         }
-        throw SignalRError.negotiationError("Negotiate redirection limit exceeded.")
+        throw SignalRError.negotiationError("the server redirects too often.")
     }
 
     private static func answer(_ body: [UInt8]) throws -> NegotiationAnswer {
         do throws(HubProtocolViolation) {
             return try NegotiationAnswer(body)
         } catch {
-            throw SignalRError.negotiationError("the server's answer cannot be used: \(error)")
+            throw SignalRError.negotiationError("the server's answer cannot be used, because \(error).")
         }
     }
 
@@ -127,7 +127,7 @@ final class HttpConnector: HubTransportOpener {
             status == 404 ? " This may not be a SignalR endpoint, or there is a proxy blocking the connection." : ""
         return SignalRClientError(
             .connectionFailed,
-            "The negotiation was answered with HTTP status \(status).\(hint)",
+            "Negotiation failed: the server answered with HTTP status \(status).\(hint)",
             httpStatus: status,
             cause: SignalRError.unexpectedResponseCode(status)
         )

@@ -35,7 +35,7 @@ final class PostSender: Sendable {
         let (failure, isOverflow): (HubFailure?, Bool) = state.withLockedValue { state in
             if let end = state.end { return (end, false) }
             if !state.bytes.isEmpty, state.bytes.count + bytes.count > Self.maximumSize {
-                let message = "More than \(Self.maximumSize) bytes wait for the server."
+                let message = "Send buffer full: more than \(Self.maximumSize) bytes wait for the server."
                 return (.client(SignalRClientError(.transportClosed, message)), true)
             }
             state.bytes += bytes
@@ -61,7 +61,9 @@ final class PostSender: Sendable {
 
     /// Fails what waits, and what still comes.
     func abort(_ failure: HubFailure? = nil) {
-        let closed = HubFailure.client(SignalRClientError(.transportClosed, "The connection was closed."))
+        let closed = HubFailure.client(
+            SignalRClientError(.transportClosed, "Message not sent: the connection was closed.")
+        )
         end(failure ?? closed, reports: false)
     }
 

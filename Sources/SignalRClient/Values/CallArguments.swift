@@ -31,14 +31,14 @@ struct CallArguments: Sendable {
         do {
             encoded.append(try coder.encode(value))
         } catch {
-            throw Self.invalid(index, "\(error)", cause: error)
+            throw Self.invalid(index, "its value cannot be encoded. The cause says why.", cause: error)
         }
     }
 
     private static func invalid(_ index: Int, _ reason: String, cause: (any Error)? = nil) -> SignalRClientError {
         SignalRClientError(
             .decodingFailed,
-            "Argument \(index) cannot be sent: \(reason)",
+            "Argument \(index) not sent: \(reason)",
             cause: cause ?? SignalRError.invalidDataType
         )
     }

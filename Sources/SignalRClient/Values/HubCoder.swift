@@ -53,8 +53,8 @@ package struct HubCoder: Sendable {
             throw SignalRClientError(
                 .decodingFailed,
                 outcome == .void
-                    ? "The method returned no result, and '\(type)' was expected."
-                    : "The result is not a '\(type)': \(error)",
+                    ? "Result not decoded: the method returned none, and '\(type)' was expected."
+                    : "Result not decoded: it does not fit '\(type)'. The cause says which part.",
                 cause: error
             )
         }

@@ -150,7 +150,14 @@ extension HubStateMachine {
             case .stream: add(.deliverItem(call, item))
             case .invocation:
                 session?.calls[call] = nil
-                finish(call, .failure(.signalR(.unexpectedMessageType("the method answers with a stream"))))
+                finish(
+                    call,
+                    .failure(
+                        .signalR(
+                            .unexpectedMessageType("the method answers with a stream. Call stream(method:arguments:).")
+                        )
+                    )
+                )
             }
         case .completion(let id, let outcome, _):
             guard let call = CallID(wire: id), let kind = session?.calls.removeValue(forKey: call) else {

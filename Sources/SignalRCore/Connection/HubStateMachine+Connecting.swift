@@ -48,7 +48,7 @@ extension HubStateMachine {
                 }
             case .stopping: machine.closingEnded(now: now)
             case .starting, .reconnecting:
-                let reason = HubFailure.client(.transportClosed, "the connection was closed during the handshake")
+                let reason = HubFailure.client(.transportClosed, "Handshake failed: the connection was closed.")
                 machine.attemptFailed(failure ?? reason, now: now)
             case .stopped, .asking, .waiting: break
             }
@@ -345,7 +345,7 @@ extension HubStateMachine {
     }
 
     mutating func resumptionFailed(now: Duration) {
-        lost(.client(.transportClosed, "the connection was lost, and could not be resumed"), now: now)
+        lost(.client(.transportClosed, "Connection lost: it could not be resumed."), now: now)
     }
 
     mutating func acknowledge(now: Duration) {

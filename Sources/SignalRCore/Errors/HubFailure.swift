@@ -26,10 +26,10 @@ extension HubFailure {
     )
 
     static func notConnected(_ operation: String) -> Self {
-        .signalR(.invalidOperation("\(operation) is not possible: the connection is not in the 'Connected' state."))
+        .signalR(.invalidOperation("\(operation) needs a connection in the state 'Connected'. Call start() first."))
     }
 
     static let notStopped = signalR(
-        .invalidOperation("start() is not possible: the connection is not in the 'Stopped' state.")
+        .invalidOperation("start() needs a connection in the state 'Stopped'.")
     )
 }

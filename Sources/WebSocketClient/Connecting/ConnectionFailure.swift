@@ -13,7 +13,7 @@ enum ConnectionFailure {
         through proxy: ProxyServer?,
         _ error: any Error
     ) -> WebSocketError {
-        let what = proxy == nil ? "the host" : "the proxy"
+        let what = proxy == nil ? "host" : "proxy"
         let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)
         let cause: (any Error)?
         switch error {
@@ -22,7 +22,7 @@ enum ConnectionFailure {
         case let error as NIOConnectionError where error.connectionErrors.isEmpty:
             return WebSocketError(
                 proxy == nil ? .nameResolutionFailed : .proxyFailed,
-                "\(what) '\(host)' could not be resolved",
+                "Connection failed: the \(what) '\(host)' could not be resolved.",
                 cause: error.dnsAError ?? error.dnsAAAAError
             )
         case let error as NIOConnectionError:
@@ -32,7 +32,7 @@ enum ConnectionFailure {
         }
         return WebSocketError(
             proxy == nil ? .connectionFailed : .proxyFailed,
-            "no TCP connection could be made to \(what) '\(host)', port \(port)\(reason(cause))",
+            "Connection failed: the \(what) '\(host)', port \(port), was not reached\(reason(cause)).",
             cause: cause
         )
     }
@@ -46,17 +46,17 @@ enum ConnectionFailure {
     ) -> WebSocketError {
         let why =
             switch status?.code {
-            case nil: "it gave no answer, or none that is HTTP"
+            case nil: "it gave no answer, or an answer that is not HTTP"
             case let code? where (200..<300).contains(code):
-                "it answered with HTTP \(code), but there was no tunnel behind it"
+                "it answered with HTTP status \(code), but opened no tunnel"
             case 407?: "it \(proxy.reasonForRefusingCredentials)"
-            case let code?: "it answered with HTTP \(code)"
+            case let code?: "it answered with HTTP status \(code)"
             }
         return WebSocketError(
             .proxyFailed,
             """
-            the proxy '\(proxy.host)', port \(proxy.port), made no connection to '\(request.hostWithoutBrackets)', port \
-            \(request.port): \(why)
+            Connection through the proxy '\(proxy.host)', port \(proxy.port), to '\(request.hostWithoutBrackets)', port \
+            \(request.port), failed: \(why).
             """,
             cause: error
         )
@@ -83,8 +83,8 @@ enum ConnectionFailure {
     /// For TLS that cannot be begun.
     static func preparing(_ request: WebSocketRequest, _ error: any Error) -> WebSocketError {
         let message = """
-            it cannot be set up on this machine: where that has no certificates of authorities, install them \
-            (ca-certificates), or give those to trust (tls.trustRoots)
+            it cannot be set up on this machine. If the system has no certificates of authorities, install \
+            ca-certificates, or set tls.trustRoots
             """
         return tls(with: request, TLSFailure(.other, message, cause: error))
     }
@@ -92,7 +92,7 @@ enum ConnectionFailure {
     static func tls(with request: WebSocketRequest, _ failure: TLSFailure) -> WebSocketError {
         WebSocketError(
             .tlsFailed,
-            "TLS with '\(request.hostWithoutBrackets)', port \(request.port): \(failure.message)",
+            "TLS with '\(request.hostWithoutBrackets)', port \(request.port), failed: \(failure.message).",
             cause: failure
         )
     }
@@ -102,7 +102,7 @@ enum ConnectionFailure {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
             .upgradeFailed,
-            "the connection ended before the server had answered the WebSocket upgrade\(reason(error))",
+            "WebSocket upgrade failed: the connection ended before the server answered\(reason(error)).",
             cause: error
         )
     }
@@ -112,23 +112,23 @@ enum ConnectionFailure {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
             .connectionClosed,
-            "the connection ended without a closing handshake\(reason(error))",
+            "Connection lost: it ended without a closing handshake\(reason(error)).",
             cause: error
         )
     }
 
     /// The operating system's text, if the error comes from there.
     private static func reason(_ error: (any Error)?) -> String {
-        (error as? IOError).map { ": \(String(cString: strerror($0.errnoCode)))" } ?? ""
+        (error as? IOError).map { " (\(String(cString: strerror($0.errnoCode))))" } ?? ""
     }
 
     /// For a server that left our close frame unanswered.
     static func unanswered() -> WebSocketError {
-        WebSocketError(.connectionClosed, "the server did not answer the closing handshake in time")
+        WebSocketError(.connectionClosed, "Connection closed: the server did not answer the closing handshake in time.")
     }
 
     /// For a message that was to be sent while the socket is not open.
     static func notOpen(_ error: (any Error)? = nil) -> WebSocketError {
-        WebSocketError(.connectionClosed, "the connection is not open", cause: error)
+        WebSocketError(.connectionClosed, "Message not sent: the connection is not open.", cause: error)
     }
 }

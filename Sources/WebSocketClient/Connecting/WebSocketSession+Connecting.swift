@@ -38,7 +38,10 @@ extension WebSocketSession {
     private func connect(tls: NIOSSLContext?) {
         guard case .connecting = stage else { return }
         guard let bootstrap = ClientBootstrap(validatingGroup: eventLoop) else {
-            let error = WebSocketError(.connectionFailed, "the event loop is not one of NIOPosix")
+            let error = WebSocketError(
+                .connectionFailed,
+                "Connection failed: the event loop group cannot open sockets. Use a group that can, or the default."
+            )
             return end(WebSocketClosure(code: nil, error: error))
         }
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
@@ -64,7 +67,7 @@ extension WebSocketSession {
     private func makeConnection(_ bootstrap: ClientBootstrap) -> EventLoopFuture<any Channel> {
         guard (1...65_535).contains(request.port) else {
             return eventLoop.makeFailedFuture(
-                WebSocketError(.invalidPort, "the port \(request.port) is not within 1 and 65535")
+                WebSocketError(.invalidPort, "Invalid port \(request.port): it is not within 1 and 65535.")
             )
         }
         let (host, port) = (proxy?.host ?? request.hostWithoutBrackets, proxy?.port ?? request.port)

@@ -120,7 +120,7 @@ extension WebSocketSession {
         guard unwritten - burst > limit else { return }
         let error = WebSocketError(
             .sendBufferFull,
-            "the server does not read: \(unwritten) bytes wait for it, and the limit is \(limit)"
+            "Send buffer full: the server does not read, and \(unwritten) bytes wait for it. The limit is \(limit)."
         )
         end(WebSocketClosure(code: nil, error: error))
     }

@@ -39,12 +39,14 @@ package struct UpgradeResponseReader: Sendable {
                 // A server of another protocol may never end the line, so a wrong beginning is enough.
                 guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
                     let isTLS = line.readableBytesView.first.map(Self.beginsTLS) ?? false
-                    throw Self.malformed(isTLS ? "it is TLS, which the client does not use (useTLS)" : "it is not HTTP")
+                    throw Self.malformed(
+                        isTLS ? "because it is TLS, and the client does not use TLS (useTLS)" : "because it is not HTTP"
+                    )
                 }
             }
             // Afterwards, or what is wrong with it would depend on how it is cut.
             guard fittingLength == length else {
-                throw Self.malformed("its header is larger than \(Self.maximumSize) bytes")
+                throw Self.malformed("because its header is larger than \(Self.maximumSize) bytes")
             }
             if lineEnd != nil, try endLine() { return true }
         }
@@ -83,7 +85,7 @@ package struct UpgradeResponseReader: Sendable {
         let parts = line.split(separator: " ", maxSplits: 2, omittingEmptySubsequences: false)
         guard parts.count >= 2, parts[0].utf8.count == 8, parts[1].utf8.count == 3, let status = Int(parts[1]),
             (100...999).contains(status)
-        else { throw malformed("it does not start with an HTTP status") }
+        else { throw malformed("because it does not start with an HTTP status") }
         guard status / 100 == 1 else {
             // Cut again, because escapes are longer than their characters.
             let reason =
@@ -91,7 +93,7 @@ package struct UpgradeResponseReader: Sendable {
                 ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""
             throw WebSocketError(
                 .upgradeFailed,
-                "the server answered the WebSocket upgrade with HTTP status \(status)\(reason)",
+                "WebSocket upgrade failed: the server answered with HTTP status \(status)\(reason).",
                 httpStatus: status
             )
         }
@@ -100,11 +102,11 @@ package struct UpgradeResponseReader: Sendable {
 
     private mutating func addHeader(_ line: String) throws(WebSocketError) {
         guard let colon = line.utf8.firstIndex(of: UInt8(ascii: ":")), colon > line.startIndex else {
-            throw Self.malformed("it has a header line without a name")
+            throw Self.malformed("because it has a header line without a name")
         }
         let name = line[..<colon]
         guard name.utf8.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else {
-            throw Self.malformed("it has a header name with spaces")
+            throw Self.malformed("because it has a header name with spaces")
         }
         let value = line[line.utf8.index(after: colon)...]
         headers.add(name: String(name), value: value.trimmingHTTPWhitespace)
@@ -113,26 +115,26 @@ package struct UpgradeResponseReader: Sendable {
     private mutating func check() throws(WebSocketError) {
         guard headers[canonicalForm: "upgrade"].contains(where: { $0.lowercased() == "websocket" }),
             headers[canonicalForm: "connection"].contains(where: { $0.lowercased() == "upgrade" })
-        else { throw Self.malformed("it does not upgrade to WebSocket, in spite of its HTTP status 101") }
+        else { throw Self.malformed("because it does not upgrade to WebSocket (HTTP status 101)") }
         let upgrader = NIOWebSocketClientUpgrader(requestKey: request.key) { channel, _ in
             channel.eventLoop.makeSucceededVoidFuture()
         }
         let head = HTTPResponseHead(version: .http1_1, status: .switchingProtocols, headers: headers)
         guard upgrader.shouldAllowUpgrade(upgradeResponse: head) else {
-            throw Self.malformed("its Sec-WebSocket-Accept does not belong to the request (HTTP status 101)")
+            throw Self.malformed("because its Sec-WebSocket-Accept does not belong to the request (HTTP status 101)")
         }
         guard headers[canonicalForm: "sec-websocket-extensions"].allSatisfy(\.isEmpty) else {
-            throw Self.malformed("it uses an extension that was not offered (HTTP status 101)")
+            throw Self.malformed("because it uses an extension that was not offered (HTTP status 101)")
         }
         let chosen = headers["sec-websocket-protocol"]
         guard chosen.count < 2, chosen.allSatisfy(request.subprotocols.contains) else {
-            throw Self.malformed("it chose a subprotocol that was not offered (HTTP status 101)")
+            throw Self.malformed("because it chose a subprotocol that was not offered (HTTP status 101)")
         }
         subprotocol = chosen.first
     }
 
     private static func malformed(_ what: String) -> WebSocketError {
-        WebSocketError(.upgradeFailed, "the server's answer to the WebSocket upgrade was refused: \(what)")
+        WebSocketError(.upgradeFailed, "WebSocket upgrade failed: the server's answer is invalid, \(what).")
     }
 }
 

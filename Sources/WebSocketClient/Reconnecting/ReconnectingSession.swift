@@ -218,7 +218,7 @@ final class ReconnectingSession: Sendable {
     private func write(_ message: WebSocketMessage, _ id: Machine.SendID, on connection: WebSocketConnection?) {
         guard let promise = loopState.value.sends.removeValue(forKey: id) else { return }
         guard let connection else {
-            return promise.fail(WebSocketError(.connectionClosed, "the connection is not open"))
+            return promise.fail(WebSocketError(.connectionClosed, "Message not sent: the connection is not open."))
         }
         connection.send(message, promise: promise)
         connection.flush()
@@ -261,6 +261,10 @@ extension WebSocketError {
     fileprivate init(requesting error: any Error) {
         self =
             error as? WebSocketError
-            ?? WebSocketError(.requestFailed, "the app gave no request to connect with", cause: error)
+            ?? WebSocketError(
+                .requestFailed,
+                "Connection failed: the app gave no request. The cause says why.",
+                cause: error
+            )
     }
 }

@@ -114,7 +114,7 @@ struct ReconnectingStateMachine: Sendable {
         switch phase {
         case .open(let session): return [.write(session.attempt, id, message)]
         case .closing, .closed:
-            return [.fail(id, WebSocketError(.connectionClosed, "the WebSocket is closed"))]
+            return [.fail(id, WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed."))]
         case .idle, .preparing, .connecting, .asking, .waiting:
             guard queue.count < configuration.maximumQueuedMessages,
                 queuedBytes + message.size <= configuration.maximumQueuedBytes
@@ -122,8 +122,8 @@ struct ReconnectingStateMachine: Sendable {
                 let error = WebSocketError(
                     .sendQueueFull,
                     """
-                    no room for \(message.size) bytes: \(queue.count) messages of \(queuedBytes) bytes wait for the \
-                    connection
+                    Send queue full: \(queue.count) messages of \(queuedBytes) bytes wait for the connection. The message \
+                    of \(message.size) bytes was not sent.
                     """
                 )
                 return [.fail(id, error)]
@@ -231,7 +231,10 @@ struct ReconnectingStateMachine: Sendable {
         switch phase {
         case .preparing(let attempt, timer), .connecting(let attempt, timer):
             let timeout = configuration.connectTimeout
-            let error = WebSocketError(.connectionTimedOut, "no connection within \(timeout)")
+            let error = WebSocketError(
+                .connectionTimedOut,
+                "Connection timed out: there was no connection within \(timeout.inWords)."
+            )
             return [.abort(attempt)] + lost(WebSocketClosure(code: nil, error: error), now: now)
         case .waiting(timer, _): return beginAttempt()
         case .open(let session) where session.timer == timer:
@@ -264,7 +267,10 @@ struct ReconnectingStateMachine: Sendable {
         let timeout = configuration.heartbeat.timeout
         // An answer that came during the last interval counts, whatever it answers. While nothing is read, none can be seen.
         if kind == .answer, silence >= timeout, !isPaused {
-            let error = WebSocketError(.pongTimedOut, "the server did not answer within \(timeout)")
+            let error = WebSocketError(
+                .pongTimedOut,
+                "Connection lost: the server did not answer a ping within \(timeout.inWords)."
+            )
             return [.abort(session.attempt)]
                 + lost(WebSocketClosure(code: nil, error: error), heldFor: now - session.since, now: now)
         }
@@ -288,7 +294,7 @@ struct ReconnectingStateMachine: Sendable {
 
     private mutating func end(_ closure: WebSocketClosure) -> [Action] {
         phase = .closed(closure)
-        let error = closure.error ?? WebSocketError(.connectionClosed, "the WebSocket is closed")
+        let error = closure.error ?? WebSocketError(.connectionClosed, "Connection closed: the WebSocket is closed.")
         defer { (queue, queuedBytes) = ([], 0) }
         return queue.map { .fail($0.id, error) } + [.publish(.closed(closure))]
     }
@@ -307,9 +313,13 @@ extension WebSocketError {
         if let error = closure.error {
             self = error
         } else {
-            let code = closure.code.map { ": code \($0)" } ?? ""
-            let reason = closure.reason.isEmpty ? "" : " \(closure.reason.quoted)"
-            self.init(.connectionClosed, "the connection was closed\(code)\(reason)", closeCode: closure.code)
+            let code = closure.code.map { " with code \($0)" } ?? ""
+            let reason = closure.reason.isEmpty ? "" : " and the reason \(closure.reason.quoted)"
+            self.init(
+                .connectionClosed,
+                "Connection lost: the server closed it\(code)\(reason).",
+                closeCode: closure.code
+            )
         }
     }
 }

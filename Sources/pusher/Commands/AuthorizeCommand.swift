@@ -112,7 +112,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
                 }
             return try api.authorizeChannel(channel, socketID: socketID, member: member)
         } catch  where data != nil {
-            throw StandardError.failure("The answer of your backend is not right: \(error.message)")
+            throw StandardError.failure("Invalid answer of your backend: \(error.message)")
         } catch {
             throw StandardError.failure(error.message, .validationFailure)
         }
@@ -145,7 +145,7 @@ struct AuthorizeCommand: AsyncParsableCommand {
                 ("differences", JSONLine.array(problems.map { PrintedJSON.quoted($0) })),
             ]
         )
-        if let first = problems.first { throw StandardError.failure("The authorization is not right: \(first)") }
+        if let first = problems.first { throw StandardError.failure("Invalid authorization: \(first)") }
     }
 
     private func signedText(_ expected: PusherServerAPI.Authorization) -> String {

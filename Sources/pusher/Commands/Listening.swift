@@ -125,7 +125,7 @@ struct Listening: Sendable {
                     }
                 } else {
                     let delay = max((until - .now).seconds, 0)
-                    note("connection lost: \(reason.message); next attempt in \(String(format: "%.1f", delay)) s")
+                    note("\(reason.message.asSentence) Next attempt in \(String(format: "%.1f", delay)) s")
                 }
             case .unavailable(let reason?): await report.note(reason)
             case .refused(let error), .disconnected(let error?): return .refused(explain(error))

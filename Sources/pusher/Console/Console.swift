@@ -154,7 +154,7 @@ actor Console {
         do {
             return try server.publish(event: event, data: data, to: channel)
         } catch let error as PusherTestServer.ServerError {
-            throw ConsoleError("Cannot publish: \(error.message).")
+            throw ConsoleError(error.message)
         }
     }
 

@@ -178,7 +178,7 @@ struct AuthMethodTests {
     func noMethod() async {
         let error = await AuthMethod.noMethod.authorize(in: FakeRequester().context()).error
         #expect(error?.kind == .noMethod)
-        #expect(error?.message.contains("channel 'private-a' needs an authorization") == true)
+        #expect(error?.message.contains("channel 'private-a' failed: there is no authMethod") == true)
         #expect(error?.message.contains("authMethod") == true)
         #expect(error?.recovery == AuthorizationError.Recovery.none)
     }

@@ -46,7 +46,7 @@ struct AuthorizerTests {
         let error = await Self.completing { $2(nil) }.authorize(in: context).error
         #expect(error?.kind == .authorizerFailed)
         #expect(error?.recovery == AuthorizationError.Recovery.none)
-        #expect(error?.message.contains("the authorizer gave nil for channel 'private-a'") == true)
+        #expect(error?.message.contains("channel 'private-a' failed: the authorizer gave nil") == true)
     }
 
     @Test("the first completion counts", arguments: 0..<20)

@@ -116,7 +116,7 @@ struct BatchTests {
         #expect(directory.asked.elements == [names])
         #expect(results[0].value == Authorization(auth: "k:private-a"))
         #expect(results[1].error?.kind == .authorizerFailed)
-        #expect(results[1].error?.message.contains("no result for channel 'private-missing'") == true)
+        #expect(results[1].error?.message.contains("channel 'private-missing' failed: the authorizer") == true)
         #expect(results[2].error?.kind == .authorizerFailed)
         #expect(results[2].error?.cause is Directory.Failure)
         #expect(results[3].error == Directory.ownError)

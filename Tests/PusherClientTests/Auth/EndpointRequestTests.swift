@@ -165,7 +165,7 @@ struct EndpointRequestTests {
         let error = await AuthMethod.endpoint(unknown).authorize(in: requester.context()).error
         #expect(error?.kind == .authorizerFailed)
         #expect(error?.cause is Expired)
-        #expect(error?.message.contains("the headers provider threw an error of type Expired") == true)
+        #expect(error?.message.contains("the headers provider threw an error of the type 'Expired'") == true)
         let own = AuthorizationError(.refused, "log in first", recovery: .retry(after: .seconds(1)))
         let known = AuthEndpoint(Self.url, parametersProvider: { _ in throw own })
         #expect(await AuthMethod.endpoint(known).authorize(in: requester.context()).error == own)

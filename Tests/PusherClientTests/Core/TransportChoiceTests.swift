@@ -87,7 +87,7 @@ struct TransportChoiceTests {
                 .webSocket: .connectionTimedOut, .httpStreaming: .connectionTimedOut,
             ]
         )
-        #expect(attempt.report?.unused[.webSocket]?.message.contains("WebSocket within 6.1 seconds") == true)
+        #expect(attempt.report?.unused[.webSocket]?.message.contains("WebSocket within 6.1 s") == true)
     }
 
     @Test("a WebSocket that connects after HTTP began wins if it is first")

@@ -156,7 +156,7 @@ struct AwaitedListenerTests {
         queue.sync {}
         #expect(received.elements == Array(91...100))
         await world.run()
-        #expect(await errors.next()?.message.hasPrefix("90 callbacks were dropped") == true)
+        #expect(await errors.next()?.message.hasPrefix("Callbacks dropped: 90.") == true)
         #expect(pusher.statistics.events.dropped == [.callbackOverflow: 90])
         #expect(pusher.statistics.connections.established == 1)
     }

@@ -199,7 +199,7 @@ struct BackPressureTests {
         isLetGo.signal()
         let outcome = await errors.next()
         #expect(outcome?.code == .eventsDropped)
-        #expect(outcome?.message.hasPrefix("90 callbacks were dropped") == true)
+        #expect(outcome?.message.hasPrefix("Callbacks dropped: 90.") == true)
         #expect(left.elements == ["0"] + (91...100).map { "\($0)" })
     }
 }

@@ -172,7 +172,7 @@ struct CallbackQueueTests {
         queue.resume()
         let error = await errors.next()
         #expect(error?.code == .eventsDropped)
-        #expect(error?.message.contains("callbacks were dropped") == true)
+        #expect(error?.message.contains("Callbacks dropped") == true)
         #expect(received.elements == (90..<100).map { "\($0)" })
         // Changes of state and outcomes of subscriptions were never at risk.
         #expect(delegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])

@@ -141,7 +141,7 @@ struct DeliveryTests {
         try world.server.publish(event: "changed", data: "{}", to: "orders")
         await world.run()
         #expect(lines.messages.count == 2)
-        #expect(lines.messages.first?.contains("the data of created cannot be decoded as Order") == true)
+        #expect(lines.messages.first?.contains(#""created" not decoded: it does not fit 'Order'"#) == true)
         #expect(lines.messages.first?.contains("orders") == true)
         #expect(lines.messages.last?.contains("changed") == true)
         await world.advance(by: .seconds(60))

@@ -90,7 +90,7 @@ struct EncryptionTests {
         await world.run()
         for _ in 1...3 {
             let error = await errors.next()
-            #expect(error?.message.contains("created cannot be decrypted: it is not encrypted") == true)
+            #expect(error?.message.contains("\"created\" failed: it is not encrypted") == true)
         }
         #expect(lines.messages.count == 1)
         #expect(lines.messages.first?.contains("it is not encrypted") == true)

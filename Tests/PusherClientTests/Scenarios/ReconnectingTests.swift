@@ -264,7 +264,7 @@ struct ReconnectingTests {
             world.network.cutLinks()
             for _ in 1...3 { await world.advance(by: .seconds(1)) }
             #expect(pusher.connection.connectionState == .connected)
-            #expect(lines.messages.count { $0.hasPrefix("There is no connection; trying again") } == outage)
+            #expect(lines.messages.count { $0.hasPrefix("No connection. The client tries again") } == outage)
             #expect(lines.messages.count { $0.hasPrefix("Connected again") } == outage)
         }
     }

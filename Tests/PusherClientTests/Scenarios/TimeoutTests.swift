@@ -39,7 +39,7 @@ struct TimeoutTests {
         let error = await error(after: .seconds(3)) { try await pusher.connected(timeout: .seconds(3)) }
         let thrown = try #require(error as? PusherClientError)
         #expect(thrown.code == .waitTimedOut)
-        #expect(thrown.message.contains("3.0 seconds"))
+        #expect(thrown.message.contains("3 s"))
         // An attempt may be under way at that moment.
         #expect(["retrying", "connecting"].contains { thrown.message.contains($0) }, "\(thrown.message)")
         #expect(pusher.state != .disconnected)

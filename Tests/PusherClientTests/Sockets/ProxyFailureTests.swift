@@ -38,7 +38,7 @@ struct ProxyFailureTests {
         let error = try await firstError(password: password, isProtected: true) { _ in }
         #expect(error.code == .proxyFailed)
         #expect(error.message.contains("HTTP 407"))
-        #expect(error.message.contains(password == nil ? "wants a user name" : "does not accept"))
+        #expect(error.message.contains(password == nil ? "requires a user name" : "does not accept"))
         SecretSearch.search(formsOf: error)
     }
 
@@ -100,7 +100,7 @@ struct ProxyFailureTests {
             }
         }
         #expect(error.code == .proxyFailed)
-        #expect(error.message.contains("gave no answer, or none that is HTTP"))
+        #expect(error.message.contains("gave no answer, or an answer that is not HTTP"))
     }
 
     @Test("what a proxy adds behind its answer is not taken for the server's: the attempt fails")
@@ -115,7 +115,7 @@ struct ProxyFailureTests {
                 pusher.connect()
                 let error = await errors.next()
                 #expect(error?.code == .proxyFailed)
-                #expect(error?.message.contains("no tunnel behind it") == true)
+                #expect(error?.message.contains("opened no tunnel") == true)
                 try await pusher.connected()
             }
         }

@@ -216,7 +216,7 @@ struct FallbackTests {
         let unused = pusher.statistics.connections.unusedTransports
         #expect(unused.mapValues(\.code) == [.httpStreaming: .invalidOption, .httpPolling: .invalidOption])
         #expect(unused.values.allSatisfy { $0.message.contains("tls.pins") })
-        #expect(log.messages.contains { $0.contains("tls.pins cannot be checked by HTTP streaming") })
+        #expect(log.messages.contains { $0.contains("HTTP streaming cannot check tls.pins") })
         world.network.blockUpgrades(with: .answered(status: 426))
         world.server.dropConnections()
         await world.advance(by: .seconds(5))

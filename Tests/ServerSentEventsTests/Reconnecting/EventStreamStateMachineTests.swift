@@ -409,7 +409,7 @@ struct EventStreamStateMachineTests {
     @Test("an attempt without a response is aborted after its time")
     func responseTimeout() {
         var machine = Self.connecting()
-        let error = EventStreamError(.responseTimedOut, "No response within 60.0 seconds.")
+        let error = EventStreamError(.responseTimedOut, "Connection timed out: there was no response within 60 s.")
         #expect(
             machine.timerFired(Self.timer(.response, 1), isBehind: false, now: .seconds(60)) == [
                 .abort(1), Self.ask(error),
@@ -436,7 +436,7 @@ struct EventStreamStateMachineTests {
                 .cancel(Self.timer(.idle, 4)), .abort(1), .deliver(.ended(1)),
             ]
         )
-        let error = EventStreamError(.idleTimedOut, "Nothing came for 300.0 seconds.")
+        let error = EventStreamError(.idleTimedOut, "Connection lost: nothing came from the server for 300 s.")
         #expect(machine.drained(1, Position(), now: .seconds(700)) == [Self.ask(error)])
     }
 

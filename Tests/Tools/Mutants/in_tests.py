@@ -7,7 +7,7 @@ MUTANTS = [
      "case .open: end(WebSocketClosure(code: nil, error: ConnectionFailure.lost(request, failure)))",
      "case .open: end(nil)", "LostConnectionTests"),
     ("a reset: what the system says of it", "ConnectionFailure.swift",
-     '(error as? IOError).map { ": \\(String(cString: strerror($0.errnoCode)))" } ?? ""',
+     '(error as? IOError).map { " (\\(String(cString: strerror($0.errnoCode))))" } ?? ""',
      '(error as? IOError).map { _ in "" } ?? ""', "LostConnectionTests"),
     ("a connection that is dead without a word", "LivenessStateMachine.swift",
      "return .drop(after: timeout, wasSuspended: wasSuspended(now: now))",
@@ -334,7 +334,7 @@ MUTANTS = [
     ("tokens in the header fields of errors", "EndpointAnswer.swift",
      "secretFields.contains { field.contains($0) }", "secretFields.contains { _ in false }", "Secrecy"),
     ("a header's value in errors", "UpgradeRequest.swift",
-     '"the header \\(String(reflecting: header.name)) has', '"the header \\(String(reflecting: header.value)) has', "UpgradeTests"),
+     '"Invalid header \\(String(reflecting: header.name)): HTTP', '"Invalid header \\(String(reflecting: header.value)): HTTP', "UpgradeTests"),
     # What can be seen.
     ("when the next attempt is", "ConnectionStateMachine+Loss.swift",
      "enter(.waiting(until: now + delay, retry))",

@@ -21,8 +21,8 @@ extension AuthMethod {
             return .failure(
                 AuthorizationError(
                     .authorizerFailed,
-                    "the authorizer gave nil for channel '\(request.channelName)'; "
-                        + "an AsyncAuthorizer can throw an error that says why"
+                    "Authorization of channel '\(request.channelName)' failed: the authorizer gave nil. "
+                        + "To give a reason, use .authorizer { } with async code, and throw an error."
                 )
             )
         }

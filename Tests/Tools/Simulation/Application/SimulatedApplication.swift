@@ -347,6 +347,6 @@ final class SimulatedApplication: Sendable {
 extension PusherClientError {
     /// Whether it says that a client event was not sent.
     fileprivate var isAboutClientEvent: Bool {
-        message.contains("client event") || code == .clientEventsNotAllowed
+        message.contains("Client event") || code == .clientEventsNotAllowed
     }
 }
