@@ -38,10 +38,10 @@ package struct ChannelKind: Hashable, Sendable {
 
 /// A channel name that was checked against the server's rules.
 package struct ChannelName: Hashable, Sendable {
-    /// The longest name, prefix included, that servers accept. The service's documents say 164; every server enforces
-    /// 200.
+    /// The longest name, prefix included, that servers accept. The hosted service's documentation says 164, but every
+    /// server accepts 200.
     package static let maximumLength = 200
-    /// A signed-in user's own channel has this before the user's id.
+    /// The prefix of a signed-in user's own channel, before the user's id.
     package static let serverToUserPrefix = "#server-to-user-"
 
     package let rawValue: String

@@ -1,7 +1,7 @@
-/// What a client needs to use a test server: where it listens, as whom, and which certificate to trust.
+/// The data that a client needs to use a test server: address, key, and the certificate to trust.
 ///
-/// `PusherTestServer.access` has it, and `PusherClientOptions(testing:)` takes it. Client and server both have this type
-/// from here, so neither depends on the other.
+/// `PusherTestServer.access` has it, and `PusherClientOptions(testing:)` takes it. Client and server share this type,
+/// so neither depends on the other.
 public struct TestServerAccess: Hashable, Sendable {
     /// The application's key.
     public let key: String
@@ -9,9 +9,9 @@ public struct TestServerAccess: Hashable, Sendable {
     public let host: String
     /// The port that the server listens on.
     public let port: Int
-    /// Whether the server wants TLS.
+    /// Whether the server uses TLS.
     public let usesTLS: Bool
-    /// The root certificate in PEM form that the client has to trust; nil for those of the system.
+    /// The root certificate in PEM form that the client must trust; nil for those of the system.
     public let trustRoot: String?
     /// The URL of the endpoint that authorizes channels.
     public let channelAuthorizationURL: String

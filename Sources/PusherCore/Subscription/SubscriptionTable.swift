@@ -48,7 +48,8 @@ package struct SubscriptionTable: Hashable, Sendable {
         }
     }
 
-    /// Changes the channel in place. Returns `nil` if there is none. A list of thousands of members is not copied.
+    /// Changes the channel in place. Returns `nil` if there is none. In place, so that a list of thousands of members
+    /// is not copied.
     package mutating func update<Result>(
         _ name: String,
         _ change: (inout SubscriptionStateMachine) -> Result
@@ -79,17 +80,17 @@ package struct SubscriptionTable: Hashable, Sendable {
     package func recipient(_ name: String) -> ChannelID? { entries[name]?.recipient }
 
     package var isEmpty: Bool { entries.isEmpty }
-    /// How many of them the app wants.
+    /// The number of channels that the app wants.
     package var wantedCount: Int { tally.wanted }
-    /// How many of them are subscribed.
+    /// The number of subscribed channels.
     package var subscribedCount: Int { tally.subscribed }
     /// The number of unanswered subscriptions, including those that the app no longer wants.
     var pendingCount: Int { tally.pending }
-    /// How many of them wait for the server's rate limit.
+    /// The number of channels that wait for the server's rate limit.
     package var queuedCount: Int { tally.queued }
 
-    /// Those that the app wants, in the order of their first subscription. Their ids are sorted, and not they
-    /// themselves: each is large.
+    /// The channels that the app wants, in the order of their first subscription. Ids are sorted rather than channels,
+    /// because each channel is large.
     package var wantedNames: [String] { names(where: { $0.isWanted }) }
 
     /// The channels that wait for the server's rate limit, in the order of their first subscription.

@@ -1,20 +1,20 @@
-/// What was learned about the transports of one server, over its attempts.
+/// What was learned from earlier attempts about the transports of one server.
 package struct TransportMemory: Hashable, Sendable {
-    /// What carried a connection last.
+    /// The transport that carried the last connection.
     private struct Success: Hashable, Sendable {
         var transport: PusherTransport
-        /// From its beginning to the server's first message.
+        /// The time from the start to the server's first message.
         var latency: Duration
         var time: Instant
     }
 
-    /// How an attempt goes about it.
+    /// The plan of an attempt.
     package struct Plan: Hashable, Sendable {
         /// In the order of preference.
         package var transports: [PusherTransport]
         /// The transport that is tried alone first, and for how long.
         package var remembered: Remembered?
-        /// Why others that are allowed are not tried.
+        /// Why other allowed transports are not tried.
         package var unused: [PusherTransport: PusherClientError] = [:]
 
         package struct Remembered: Hashable, Sendable {
@@ -35,22 +35,22 @@ package struct TransportMemory: Hashable, Sendable {
 
     /// How long anything is remembered.
     static let lifetime = Duration.seconds(30 * 60)
-    /// How often a better transport is tried again before one that is not as good.
+    /// How often a preferred transport is tried again before a remembered one.
     static let chances = 3
     static let streamLives = 2
 
     private var success: Success?
-    /// How often the remembered transport was passed over, in favour of a better one.
+    /// How often a preferred transport was tried before the remembered one.
     private var chancesTaken = 0
     private var streamLives = Self.streamLives
-    /// When a stream was last lost too early.
+    /// When a stream was last lost early.
     private var streamLostAt: Instant?
 
     package init() {}
 
     /// Plans the next attempt.
     ///
-    /// - Parameter transports: Those that the app allows and that can be used, in the order of preference.
+    /// - Parameter transports: The transports that are allowed and usable, in the order of preference.
     package mutating func plan(_ transports: [PusherTransport], now: Instant) -> Plan {
         var plan = Plan(transports)
         if let streamLostAt, now - streamLostAt > Self.lifetime {
@@ -72,7 +72,7 @@ package struct TransportMemory: Hashable, Sendable {
         return plan
     }
 
-    /// A transport carries a connection.
+    /// Handles that a transport carries a connection.
     package mutating func connected(_ transport: PusherTransport, latency: Duration, now: Instant) {
         if transport != success?.transport { chancesTaken = 0 }
         success = Success(transport: transport, latency: latency, time: now)

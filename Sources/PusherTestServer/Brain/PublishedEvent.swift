@@ -1,11 +1,11 @@
 import PusherProtocol
 
-/// An event on its way to subscribers, checked against the rules of the REST API.
+/// An event for subscribers, checked against the rules of the REST API.
 package struct PublishedEvent: Hashable, Sendable {
     package let name: String
     package let data: String
     package let channels: [String]
-    /// The connection that does not get it.
+    /// The connection that does not get the event.
     package let socketID: String?
 
     /// The most channels that one request may name.

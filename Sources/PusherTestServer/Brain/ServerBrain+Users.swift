@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// Who has signed in on a connection.
+/// The user who has signed in on a connection.
 struct SignedInUser: Hashable, Sendable {
     let id: String
     /// JSON text.
@@ -51,7 +51,7 @@ extension ServerBrain {
         if isFirst { tellWatchers(of: user.id, isOnline: true, but: id) }
     }
 
-    /// The connection's user is not signed in on it any more.
+    /// Handles that a connection's user is not signed in on it any more.
     mutating func signOut(_ id: ConnectionID) {
         guard let user = connections[id]?.user else { return }
         connections[id]?.user = nil
@@ -90,8 +90,8 @@ extension ServerBrain {
 
     // MARK: The users' own channels
 
-    /// The connections that a user is signed in on, and that are subscribed to the user's own channel, unless that is
-    /// made impossible. Oldest first.
+    /// The connections on which a user is signed in, and which are subscribed to the user's own channel, unless a fault
+    /// prevents that. Oldest first. Oldest first.
     func reachableConnections(ofUser userID: String) -> [PusherTestServer.Connection] {
         let channel = ChannelName.serverToUserPrefix + userID
         let isPossible = subscriptionFault(of: channel).map { $0.isSuccess(of: channel) } ?? true

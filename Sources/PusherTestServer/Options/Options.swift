@@ -4,15 +4,15 @@ extension PusherTestServer {
         /// The application that clients connect to. Default: see ``Application``.
         public var application = Application()
 
-        /// The address to bind: `127.0.0.1` (the default) or `::1`. Another address of this machine can be bound too. Everybody who
-        /// reaches it can use the server.
+        /// The address to bind: `127.0.0.1` (the default) or `::1`. Another address of this machine can be bound too.
+        /// Anybody who can reach it can use the server.
         public var host = "127.0.0.1"
         /// The port to bind; 0, the default, lets the system choose a free one.
         public var port = 0
         /// The certificate to serve TLS with, for example ``TLS/localhost``. Nil, the default, serves without TLS.
         public var tls: TLS?
 
-        /// How the server words its messages. Default: as Pusher itself does.
+        /// The form of the server's messages. Default: Pusher's own.
         public var dialect = Dialect.pusher
 
         /// The `activity_timeout` that is sent to new connections, in seconds; nil leaves it out. Default: 120.

@@ -1,7 +1,7 @@
 import Foundation
 import RealtimePrimitives
 
-/// An HTTP proxy, checked.
+/// A checked HTTP proxy.
 package struct ProxyServer: Hashable, Sendable {
     package var host: String
     package var port: Int
@@ -26,7 +26,7 @@ package struct ProxyServer: Hashable, Sendable {
     ) throws(NetworkError) {
         let host = HostName.withoutBrackets(host)
         guard HostName.isValid(host) else {
-            // A URL may have a password in it.
+            // A URL may contain a password.
             let shown = host.contains("@") ? "" : " \(host.quoted)"
             throw NetworkError(
                 .invalidProxy,
@@ -54,7 +54,7 @@ package struct ProxyServer: Hashable, Sendable {
         self.credentials = credentials
     }
 
-    /// From a URL in the environment. Its text, which may have a password in it, is in no error.
+    /// Makes a proxy from a URL in the environment. No error contains its text, which may contain a password.
     init(url text: String, variable: String) throws(NetworkError) {
         let problem: String
         let url = URLComponents(string: text.contains("://") ? text : "http://\(text)")

@@ -3,13 +3,13 @@ import NIOCore
 package import NIOSSL
 
 extension TLSFailure {
-    /// For a handshake that failed.
+    /// Makes the failure for a handshake.
     ///
     /// - Parameters:
     ///   - error: What NIO reports; nil if the connection ended without an error.
-    ///   - host: What the certificate has to be for.
+    ///   - host: The host that the certificate must be for.
     ///   - certificate: The server's certificate, if it has arrived.
-    ///   - trustRoots: The authorities that it was to be from.
+    ///   - trustRoots: The authorities that the options trust.
     package static func handshake(
         _ error: (any Error)?,
         host: String,
@@ -27,10 +27,11 @@ extension TLSFailure {
         }
     }
 
-    /// For a certificate that NIO has verified; nil if it is for the host.
+    /// Makes the failure for a certificate that NIO has verified; nil if it is for the host.
     ///
-    /// NIO also accepts one for the *address* that a name led to, which is the proxy's if there is one. Whoever can
-    /// lead a name astray, and has a certificate for an address, could pose as any server (RFC 9525, 6.1).
+    /// NIO also accepts a certificate for the *address* that a name was resolved to. With a proxy, that is the proxy's
+    /// address. An attacker who controls name resolution, and has a certificate for an address, could pose as any
+    /// server (RFC 9525, 6.1).
     package static func mismatch(of certificate: NIOSSLCertificate?, host: String) -> TLSFailure? {
         let fields = certificate.flatMap { CertificateFields($0) }
         // Without alternative names NIO uses the common name, which cannot be confused with an address.
@@ -38,7 +39,7 @@ extension TLSFailure {
         return TLSFailure(.hostMismatch, "the certificate is not for '\(host)'")
     }
 
-    /// For a connection whose handshake had succeeded; nil if it ended by something else than TLS.
+    /// Makes the failure for a connection after its handshake; nil if it ended for another reason than TLS.
     package static func established(_ error: (any Error)?) -> TLSFailure? {
         switch error {
         case NIOSSLError.uncleanShutdown?: return nil
@@ -69,7 +70,7 @@ extension TLSFailure {
         )
     }
 
-    /// BoringSSL's names are all that NIO hands on.
+    /// NIO passes on nothing but BoringSSL's names.
     private static func text(_ stack: NIOBoringSSLErrorStack) -> String {
         stack.map(\.description).joined(separator: " ")
     }
@@ -102,8 +103,8 @@ extension TLSFailure {
         return failure
     }
 
-    /// Why the certificate was refused, as far as it tells by itself: NIO does not say which of the chain's was at
-    /// fault.
+    /// Why the certificate was refused, as far as the certificate itself shows: NIO does not say which one of the chain
+    /// was the reason.
     private static func refusal(of certificate: NIOSSLCertificate?, _ trustRoots: TLSOptions.TrustRoots) -> TLSFailure {
         guard let certificate else { return TLSFailure(.certificateRefused, "the certificate was refused") }
         let now = Int(Date().timeIntervalSince1970)

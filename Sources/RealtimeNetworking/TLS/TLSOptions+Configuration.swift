@@ -6,13 +6,14 @@ package import NIOSSL
 import RealtimePrimitives
 
 extension TLSOptions {
-    /// Throws an error of code ``NetworkError/Code/invalidOption`` if a PEM text does not hold what it should,
-    /// a client certificate and its key do not belong together, or a pin is invalid.
+    /// Throws an error of the code ``NetworkError/Code/invalidOption`` if a PEM text is invalid, a client certificate
+    /// and its key do not belong together, or a pin is invalid.
     package func validate() throws(NetworkError) {
         var configuration = try makeConfiguration()
         _ = try pinnedDigests()
         guard clientCertificate != nil else { return }
-        // Each is one by itself; whether they belong together shows when both are used. The roots are not needed for it.
+        // Each is valid by itself. Whether they belong together shows when both are used. The roots are not needed for
+        // that.
         configuration.trustRoots = .certificates([])
         configuration.additionalTrustRoots = []
         do {
@@ -52,7 +53,7 @@ extension TLSOptions {
                     try NIOSSLPrivateKey(bytes: Array(clientCertificate.privateKey.utf8), format: .pem)
                 )
             } catch {
-                // The cause may have something of the key in it.
+                // The cause may contain a part of the key.
                 throw NetworkError(
                     .invalidOption,
                     "Invalid client certificate: the private key must be an unencrypted PEM key."
@@ -80,7 +81,7 @@ extension TLSOptions {
 
     private static let pinPrefix = "sha256/"
 
-    /// Why a certificate that is verified may not be connected to; nil if it may.
+    /// Why a verified certificate must not be accepted; nil if it may.
     package func pinMismatch(of certificate: NIOSSLCertificate?, host: String) -> NetworkError? {
         guard !pins.isEmpty else { return nil }
         let publicKey = try? certificate?.extractPublicKey().toSPKIBytes()
@@ -114,8 +115,8 @@ extension TLSOptions {
     }
 }
 
-/// What is wrong with TLS options, found out once: NIO lets go of no context whose configuration it refuses, nor of the
-/// trust roots in it.
+/// The result of checking TLS options, found once, because NIO leaks every context whose configuration it rejects, and
+/// its trust roots.
 package final class TLSOptionsCheck: Sendable {
     private let options: TLSOptions
     private let outcome = NIOLockedValueBox<Result<Void, NetworkError>?>(nil)
@@ -144,7 +145,7 @@ package final class TLSContextSource: Sendable {
         check = TLSOptionsCheck(options)
     }
 
-    /// Not made on the event loop: reading the system's trust roots takes milliseconds.
+    /// Not on the event loop, because reading the system's trust roots takes milliseconds.
     package func context(on eventLoop: any EventLoop) -> EventLoopFuture<NIOSSLContext> {
         if let context = context.withLockedValue({ $0 }) { return eventLoop.makeSucceededFuture(context) }
         return NIOSingletons.posixBlockingThreadPool.runIfActive(eventLoop: eventLoop) {

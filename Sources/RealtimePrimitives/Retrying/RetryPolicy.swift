@@ -1,6 +1,7 @@
-/// Decides how long to wait before the next attempt to connect, or to be authorized.
+/// Decides how long to wait before the next attempt to connect or to authorize.
 ///
-/// A client asks it on its event loop, so it must not block. The client does not ask if its protocol leaves no choice.
+/// A client calls it on its event loop, so it must not block. The client does not call it if the protocol prescribes
+/// the wait.
 ///
 /// ```swift
 /// struct EveryFiveSeconds: RetryPolicy {
@@ -18,7 +19,7 @@ public protocol RetryPolicy: Sendable {
 
 /// The facts that a ``RetryPolicy`` can base its decision on.
 public struct RetryContext: Sendable {
-    /// How often the client has already tried again since the last success that lasted: 0 the first time that it asks.
+    /// How many attempts followed the last lasting success: 0 at the first call.
     public var retryCount: Int
     /// The time since the connection was lost, or since the authorization was first requested.
     public var elapsed: Duration
@@ -28,7 +29,7 @@ public struct RetryContext: Sendable {
     public var closeCode: Int?
     /// The shortest wait that the protocol or the server's `Retry-After` allows. Default: zero.
     public var minimumDelay: Duration
-    /// A fresh number in `0..<1`, for jitter. Using it, rather than drawing one, makes runs repeatable in tests.
+    /// A fresh number in `0..<1`, for jitter. If the policy uses it instead of drawing its own, tests are repeatable.
     public var random: Double
 
     /// Makes a context, for tests of a policy.
@@ -49,14 +50,14 @@ public struct RetryContext: Sendable {
     }
 }
 
-/// Waits that grow by a factor up to a cap, each drawn evenly between zero and that bound ("full jitter"), so that the
-/// clients of a server that comes back do not all arrive at once. The default policy.
+/// Waits that grow by a factor up to a limit. Each is drawn evenly between zero and its limit ("full jitter"), so that
+/// the clients of a restarted server do not all connect at once. The default policy.
 public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
-    /// The bound of the first wait. Default: 1 s.
+    /// The limit of the first wait. Default: 1 s.
     public var base: Duration
     /// The factor by which the limit grows each time. Default: 2.
     public var factor: Double
-    /// The bound that is never passed. Default: 30 s.
+    /// The limit of all waits. Default: 30 s.
     public var cap: Duration
 
     /// Creates the policy. A factor below 1 counts as 1, and negative times as zero.
@@ -79,11 +80,11 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
     package func bound(retryCount: Int) -> Duration {
         guard base > .zero, cap > .zero else { return .zero }
         let growth = Self.power(factor > 1 ? factor : 1, max(retryCount, 0))
-        // Compared as numbers: a duration that is multiplied by too much traps.
+        // Compared as numbers, because multiplying a duration by a large number traps.
         return growth < cap / base ? base * growth : cap
     }
 
-    /// By squaring; infinite if it is too large for a number.
+    /// By squaring. The result is infinite if it is too large for a number.
     private static func power(_ base: Double, _ exponent: Int) -> Double {
         var (result, square, exponent) = (1.0, base, exponent)
         while exponent > 0 {
@@ -99,7 +100,7 @@ public struct ExponentialRetryPolicy: RetryPolicy, Hashable {
 public struct FixedRetryPolicy: RetryPolicy, Hashable {
     /// The waits.
     public var delays: [Duration]
-    /// Whether the last wait is repeated without end. If `false`, the attempts stop after it. Default: `true`.
+    /// Whether the last wait is repeated without limit. If `false`, the attempts stop after it. Default: `true`.
     public var repeatsLast: Bool
 
     /// Creates the policy. An empty list stops at once.
@@ -116,10 +117,10 @@ public struct FixedRetryPolicy: RetryPolicy, Hashable {
 }
 
 extension RetryPolicy where Self == ExponentialRetryPolicy {
-    /// Exponential back-off with its defaults: 1 s, doubled up to 30 s, full jitter, without end.
+    /// Exponential back-off with its defaults: 1 s, doubled up to 30 s, full jitter, without a limit of attempts.
     public static var exponential: ExponentialRetryPolicy { ExponentialRetryPolicy() }
 
-    /// Exponential back-off with full jitter, without end.
+    /// Exponential back-off with full jitter, without a limit of attempts.
     public static func exponential(
         base: Duration = .seconds(1),
         factor: Double = 2,
@@ -141,7 +142,7 @@ public struct LimitedRetryPolicy: RetryPolicy {
 }
 
 extension RetryPolicy where Self == LimitedRetryPolicy {
-    /// Tries again at most so many times, and stops then.
+    /// Limits the number of attempts.
     ///
     /// ```swift
     /// options.retryPolicy = .atMost(5)
@@ -149,7 +150,8 @@ extension RetryPolicy where Self == LimitedRetryPolicy {
     /// ```
     ///
     /// - Parameters:
-    ///   - attempts: The number of attempts after the one that failed. A client counts anew when a connection has held.
+    ///   - attempts: The number of attempts after the one that failed. A client starts counting again after a lasting
+    ///     connection.
     ///   - policy: The waits between them. Default: ``exponential``.
     public static func atMost(_ attempts: Int, _ policy: any RetryPolicy = .exponential) -> LimitedRetryPolicy {
         LimitedRetryPolicy(attempts: attempts, policy: policy)
@@ -157,7 +159,7 @@ extension RetryPolicy where Self == LimitedRetryPolicy {
 }
 
 extension RetryPolicy where Self == FixedRetryPolicy {
-    /// The waits of a list, the last one repeated unless it is said not to be.
+    /// The waits of a list. The last one is repeated, unless `repeatsLast` is `false`.
     public static func delays(_ delays: [Duration], repeatsLast: Bool = true) -> FixedRetryPolicy {
         FixedRetryPolicy(delays, repeatsLast: repeatsLast)
     }

@@ -59,7 +59,7 @@ final class HttpConnector: HubTransportOpener {
                 continue
             }
             guard let transport = offered.transport else { continue }
-            // A failed transport has used the token of its negotiation up.
+            // A failed transport has used up the token of its negotiation.
             let current: Prepared
             if let prepared {
                 current = prepared
@@ -92,7 +92,7 @@ final class HttpConnector: HubTransportOpener {
 
     private struct Prepared {
         var negotiation: Negotiation
-        /// The hub, or where its server has redirected to.
+        /// The hub's URL, or the one that its server redirected to.
         var url: String
         var http: HubHTTP
     }
@@ -202,7 +202,7 @@ final class HttpConnector: HubTransportOpener {
         }
     }
 
-    /// Opens a transport. If the server answers with 401, the app is asked for another token, and it is tried again.
+    /// Opens a transport. If the server answers with 401, the client gets another token from the app, and tries again.
     private func withFreshToken<T>(_ http: HubHTTP, _ open: () async throws -> T) async throws -> T {
         do {
             return try await open()

@@ -4,7 +4,7 @@ import RealtimePrimitives
 import SignalRCore
 import WebSocketClient
 
-/// A transport over a WebSocket. NIO's channel is the queue of what is sent.
+/// A transport over a WebSocket. NIO's channel is the queue of messages to send.
 final class WebSocketTransport: HubTransport {
     private let connection: WebSocketConnection
     private let isBinary: Bool
@@ -64,7 +64,7 @@ final class WebSocketTransport: HubTransport {
                 opened.fail(
                     closure.error ?? WebSocketError(.connectionClosed, "Connection lost: the server closed it.")
                 )
-                // An attempt that failed is not a transport that ended.
+                // A failed attempt is not a transport that ended.
                 if isOpen.withLockedValue({ $0 }) { receive(.closed(HubFailure(closure))) }
             }
         }
@@ -104,7 +104,7 @@ final class WebSocketTransport: HubTransport {
 }
 
 extension HubFailure {
-    /// `nil` for a connection that the server closed in an orderly way.
+    /// `nil` for a connection that the server closed properly.
     fileprivate init?(_ closure: WebSocketClosure) {
         if closure.error == nil, closure.code == .normalClosure { return nil }
         let message: String

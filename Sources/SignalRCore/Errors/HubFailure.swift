@@ -19,7 +19,7 @@ extension HubFailure {
         .client(SignalRClientError(code, message))
     }
 
-    /// For calls that wait when the connection ends without an error.
+    /// The error of waiting calls if the connection ends without an error.
     static let callEnded = client(
         .callEnded,
         "Invocation canceled due to the underlying connection being closed."

@@ -4,7 +4,7 @@
 public enum SignalRError: Error, Hashable, Sendable {
     /// A message ended too early.
     case incompleteMessage
-    /// An argument, item or result is not of a type that can be sent.
+    /// The type of an argument, item or result is not supported.
     case invalidDataType
     /// The handshake could not be encoded.
     case failedToEncodeHandshakeRequest
@@ -16,41 +16,41 @@ public enum SignalRError: Error, Hashable, Sendable {
     case noHandshakeMessageReceived
     /// The server does not know the version of the handshake.
     case unsupportedHandshakeVersion
-    /// The server refused the handshake, for the reason given.
+    /// The server refused the handshake, for this reason.
     case handshakeError(String)
     /// The connection was stopped while it started.
     case connectionAborted
-    /// The server's answer to the negotiation cannot be used, for the reason given.
+    /// The server's answer to the negotiation cannot be used, for this reason.
     case negotiationError(String)
-    /// The connection could not be started, for the reason given.
+    /// The connection could not be started, for this reason.
     case failedToStartConnection(String)
-    /// The operation is not possible in this state, for the reason given.
+    /// The operation is not possible in this state, for this reason.
     case invalidOperation(String)
     /// The server answered with this HTTP status.
     case unexpectedResponseCode(Int)
     /// A text message was not UTF-8.
     case invalidTextMessageEncoding
-    /// An HTTP request took too long.
+    /// An HTTP request timed out.
     case httpTimeoutError
-    /// A response has another type than the request asked for.
+    /// A response does not have the requested type.
     case invalidResponseType
     /// Something was sent before the transport was connected.
     case cannotSentUntilTransportConnected
-    /// Data cannot be used, for the reason given.
+    /// Data cannot be used, for this reason.
     case invalidData(String)
     /// The stream of server-sent events could not be opened.
     case eventSourceFailedToConnect
     /// Server-sent events cannot carry binary messages.
     case eventSourceInvalidTransferFormat
-    /// The URL cannot be used.
+    /// The URL is invalid.
     case invalidUrl(String)
-    /// The server's method failed, for the reason given.
+    /// The server's method failed, for this reason.
     case invocationError(String)
-    /// The transport cannot be used, for the reason given.
+    /// The transport cannot be used, for this reason.
     case unsupportedTransport(String)
     /// A message is larger than the protocol allows.
     case messageBiggerThan2GB
-    /// A message has a type that does not belong there.
+    /// The type of a message is not allowed at this place.
     case unexpectedMessageType(String)
     /// The stream was cancelled.
     case streamCancelled

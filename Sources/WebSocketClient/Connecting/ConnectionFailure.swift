@@ -5,9 +5,9 @@ import NIOPosix
 import NIOSSL
 import RealtimeNetworking
 
-/// Puts the failures of NIO into this package's words.
+/// Converts NIO's failures to this package's errors.
 enum ConnectionFailure {
-    /// For an attempt that did not come to a TCP connection.
+    /// Makes the error for an attempt without a TCP connection.
     static func connecting(
         to request: WebSocketRequest,
         through proxy: ProxyServer?,
@@ -37,7 +37,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// For a proxy that made no tunnel to the server; `status` is that of its answer.
+    /// Makes the error for a proxy that opened no tunnel to the server; `status` is the proxy's answer.
     static func tunneling(
         to request: WebSocketRequest,
         through proxy: ProxyServer,
@@ -62,7 +62,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// For a TLS handshake that failed; `certificate` is the server's, if it has arrived.
+    /// Makes the error for a failed TLS handshake; `certificate` is the server's, if it has arrived.
     static func securing(
         _ request: WebSocketRequest,
         _ error: (any Error)?,
@@ -80,7 +80,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// For TLS that cannot be begun.
+    /// Makes the error if TLS cannot begin.
     static func preparing(_ request: WebSocketRequest, _ error: any Error) -> WebSocketError {
         let message = """
             it cannot be set up on this machine. If the system has no certificates of authorities, install \
@@ -97,7 +97,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// For a connection that ended before the server had answered the upgrade.
+    /// Makes the error for a connection that ended before the server answered the upgrade.
     static func upgrading(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
@@ -107,7 +107,7 @@ enum ConnectionFailure {
         )
     }
 
-    /// For a connection that ended without a close frame.
+    /// Makes the error for a connection that ended without a close frame.
     static func lost(_ request: WebSocketRequest, _ error: (any Error)?) -> WebSocketError {
         if let failure = TLSFailure.established(error) { return tls(with: request, failure) }
         return WebSocketError(
@@ -122,12 +122,12 @@ enum ConnectionFailure {
         (error as? IOError).map { " (\(String(cString: strerror($0.errnoCode))))" } ?? ""
     }
 
-    /// For a server that left our close frame unanswered.
+    /// Makes the error for a server that did not answer the close frame.
     static func unanswered() -> WebSocketError {
         WebSocketError(.connectionClosed, "Connection closed: the server did not answer the closing handshake in time.")
     }
 
-    /// For a message that was to be sent while the socket is not open.
+    /// Makes the error for a message while the socket is not open.
     static func notOpen(_ error: (any Error)? = nil) -> WebSocketError {
         WebSocketError(.connectionClosed, "Message not sent: the connection is not open.", cause: error)
     }

@@ -1,16 +1,16 @@
 import NIOWebSocket
 import RealtimeNetworking
 
-/// The HTTP request that asks a server to go over to WebSocket (RFC 6455, section 4.1).
+/// The HTTP request that asks a server to switch to WebSocket (RFC 6455, section 4.1).
 package struct UpgradeRequest: Sendable {
-    /// The request as it goes over the wire.
+    /// The request as it is sent.
     package let text: String
     /// Its `Sec-WebSocket-Key`.
     package let key: String
-    /// The subprotocols that are offered.
+    /// The offered subprotocols.
     package let subprotocols: [String]
 
-    /// Refuses whatever could not stand in a request line or in a header line as it is.
+    /// Rejects values that a request line or a header line cannot contain unescaped.
     package init(
         _ request: WebSocketRequest,
         key: String = NIOWebSocketClientUpgrader.randomRequestKey()

@@ -3,9 +3,10 @@ import NIOHTTP1
 import NIOWebSocket
 import RealtimePrimitives
 
-/// Reads the answer to an ``UpgradeRequest``, however it is cut, and decides whether the connection is a WebSocket now.
+/// Reads the answer to an ``UpgradeRequest``, however it is split, and decides whether the connection is a WebSocket
+/// now.
 ///
-/// It keeps at most 16 KiB. What comes after the answer stays in the buffer: those are WebSocket frames.
+/// It keeps at most 16 KiB. Bytes after the answer stay in the buffer, because they are WebSocket frames.
 package struct UpgradeResponseReader: Sendable {
     private let request: UpgradeRequest
     private var line = ByteBuffer()
@@ -21,12 +22,12 @@ package struct UpgradeResponseReader: Sendable {
         self.request = request
     }
 
-    /// The request that is being answered, as it goes over the wire.
+    /// The text of the request.
     package var requestText: String { request.text }
 
-    /// Takes from the buffer what belongs to the answer; true once the answer is complete and right.
+    /// Removes the answer's bytes from the buffer. Returns true once the answer is complete and valid.
     ///
-    /// An unwanted answer is refused as early as possible.
+    /// An invalid answer is rejected as early as possible.
     package mutating func read(_ bytes: inout ByteBuffer) throws(WebSocketError) -> Bool {
         while bytes.readableBytes > 0 {
             let rest = bytes.readableBytesView
@@ -36,7 +37,7 @@ package struct UpgradeResponseReader: Sendable {
             readBytes += fittingLength
             if let part = bytes.readSlice(length: fittingLength) { line.writeImmutableBuffer(part) }
             if status == nil, !"HTTP/1.".utf8.elementsEqual(line.readableBytesView.prefix(7)) {
-                // A server of another protocol may never end the line, so a wrong beginning is enough.
+                // A server of another protocol may never end the line, so a wrong beginning is sufficient.
                 guard "HTTP/1.".utf8.starts(with: line.readableBytesView) else {
                     let isTLS = line.readableBytesView.first.map(Self.beginsTLS) ?? false
                     throw Self.malformed(
@@ -44,7 +45,7 @@ package struct UpgradeResponseReader: Sendable {
                     )
                 }
             }
-            // Afterwards, or what is wrong with it would depend on how it is cut.
+            // Checked afterwards, because otherwise the error would depend on how the answer is split.
             guard fittingLength == length else {
                 throw Self.malformed("because its header is larger than \(Self.maximumSize) bytes")
             }
@@ -62,7 +63,7 @@ package struct UpgradeResponseReader: Sendable {
         var text = String(buffer: line)
         line.clear()
         text.removeLast()
-        // "\r\n" is one character, and so has gone with the line feed.
+        // "\r\n" is one character, so it was removed with the line feed.
         guard let status else {
             self.status = try Self.status(text)
             return false
@@ -75,7 +76,7 @@ package struct UpgradeResponseReader: Sendable {
             try check()
             return true
         }
-        // Answers like 100 and 103 only precede the real one.
+        // Answers like 100 and 103 precede the real one.
         self.status = nil
         headers = HTTPHeaders()
         return false
@@ -87,7 +88,7 @@ package struct UpgradeResponseReader: Sendable {
             (100...999).contains(status)
         else { throw malformed("because it does not start with an HTTP status") }
         guard status / 100 == 1 else {
-            // Cut again, because escapes are longer than their characters.
+            // Shortened again, because escapes are longer than their characters.
             let reason =
                 parts.count > 2
                 ? " " + String(parts[2].prefix(100)).escapingControls.prefix(fittingUTF8Bytes: 100) : ""

@@ -266,7 +266,7 @@ MUTANTS = [
     ("events: a claim that does not end", "Reception.swift",
      "        hasClaim = false\n        engine.loopState", "        engine.loopState", "OneReadTests|DeliveryTests"),
     ("events: one that overtakes others", "Reception.swift",
-     "            handOver()\n        }\n        // What", "        }\n        // What", "OneReadTests|DeliveryTests"),
+     "            handOver()\n        }\n        // Effects", "        }\n        // Effects", "OneReadTests|DeliveryTests"),
     ("events: a message that ends the claim", "Reception.swift",
      "            endClaim()\n            return false\n", "            return false\n", "OneReadTests|DeliveryTests"),
     ("events: a message of another shape that ends the claim", "Reception.swift",
