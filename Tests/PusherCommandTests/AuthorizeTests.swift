@@ -142,7 +142,7 @@ struct AuthorizeTests {
             (.answer(403, [:], "not you"), "refused with status 403 (not you)"),
             (.answer(200, [:], "<html>"), "has no auth"),
             (.answer(200, [:], #"{"ok":true}"#), "has no auth"), (.closing, "failed"),
-            (.answer(200, [:], #"{"auth":"k:s","channel_data":"{}"}"#), "The answer of your backend is not right"),
+            (.answer(200, [:], #"{"auth":"k:s","channel_data":"{}"}"#), "Invalid answer of your backend"),
         ] as [(HTTPReply, String)]
     )
     func badBackend(reply: HTTPReply, text: String) async throws {

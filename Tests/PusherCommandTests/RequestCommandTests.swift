@@ -188,7 +188,7 @@ struct RequestCommandTests {
             (["trigger", "--batch", "a"], "--batch takes no"),
             (["trigger", "a", "e", "d", "--encrypted"], "private-encrypted-"), (["users", "orders"], "presence-"),
             (["channels", "--count"], "--prefix presence-"), (["channel"], "name"), (["listen"], "channels"),
-            (["listen", "a b"], "must not contain"), (["listen", "a", "--limit", "0"], "--limit"),
+            (["listen", "a b"], "is not one of A-Z"), (["listen", "a", "--limit", "0"], "--limit"),
             (["channels", "--url", "6001"], "--url takes an address"),
             (["channels", "--url", "ftp://a"], "use ws or wss"),
             (["channels", "--url", "ws://a", "--cluster", "eu"], "exclude each other"),

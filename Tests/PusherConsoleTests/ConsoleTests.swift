@@ -101,8 +101,8 @@ struct ConsoleTests {
             (#"{"action":"fly"}"#, 400, "there is no action \"fly\""), (#"{"action":"close"}"#, 400, "missing"),
             (#"{"action":"close","code":65536,"reason":""}"#, 400, "code is a number from 0 to 65535"),
             (#"{"action":"delay","milliseconds":-1}"#, 400, "milliseconds is a number from 0 to 60000"),
-            (#"{"action":"publish","event":"","channel":"a","data":""}"#, 409, "an event's name"),
-            (#"{"action":"publish","event":"e","channel":"a b","data":""}"#, 409, "invalid channel name"),
+            (#"{"action":"publish","event":"","channel":"a","data":""}"#, 409, "its name must have"),
+            (#"{"action":"publish","event":"e","channel":"a b","data":""}"#, 409, "a channel name is invalid"),
             (#"{"action":"drop","socket":"1.2"}"#, 409, "Connection 1.2 is not open"),
         ]
     )

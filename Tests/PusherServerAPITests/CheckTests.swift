@@ -35,7 +35,7 @@ struct CheckTests {
             { try await $0.trigger(Array(repeating: PusherServerAPI.BatchEvent(event, on: "a"), count: 11)) }
         ),
         (
-            .invalidChannelName, "must not contain",
+            .invalidChannelName, "is not one of A-Z",
             { try await $0.trigger([.init(event, on: "a"), .init(event, on: "b/c")]) }
         ),
         (.invalidUser, "it has 0 bytes", { try await $0.send(event, toUser: "") }),

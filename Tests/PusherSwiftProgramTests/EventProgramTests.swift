@@ -66,8 +66,7 @@ struct EventProgramTests {
             program.start()
             await journal.waitFor(#"queued: ["client-myEvent"] ["foo": "bar"]"#)
             await journal.waitFor(
-                "the client event client-myEvent was not sent: the channel is public; "
-                    + "client events go out on private and presence channels only"
+                #"Client event "client-myEvent" not sent: the channel is public. Use a private or presence channel."#
             )
             try await server.nextRecord(timeout: .patience) { record in
                 record.event == .messageReceived(#"{"event":"custom:hello","data":{"b":true}}"#)

@@ -116,9 +116,9 @@ struct AsyncHTTPRequesterTests {
     @Test(
         "what cannot be sent is not sent",
         arguments: [
-            ("", "no URL"), ("/pusher/auth", "no http or https URL"), ("example.com", "no http or https URL"),
-            ("ftp://example.com", "no http or https URL"), ("file:///etc/passwd", "no http or https URL"),
-            ("http+unix://socket/a", "no http or https URL"), ("http://", "has no host"), ("https:///a", "has no host"),
+            ("", "not a URL"), ("/pusher/auth", "not an http"), ("example.com", "not an http"),
+            ("ftp://example.com", "not an http"), ("file:///etc/passwd", "not an http"),
+            ("http+unix://socket/a", "not an http"), ("http://", "has no host"), ("https:///a", "has no host"),
             ("http://127.0.0.1:0", "port"), ("http://127.0.0.1:65536", "port"),
         ]
     )

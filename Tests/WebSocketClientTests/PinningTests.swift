@@ -123,14 +123,17 @@ struct PinningTests {
         let invalid: [(TLSOptions, String)] = [
             (TLSOptions(pins: [Self.otherPin, "no base64!"]), "no base64!"), (TLSOptions(pins: ["AAAA"]), "AAAA"),
             (TLSOptions(pins: ["sha256/"]), "sha256/"),
-            (TLSOptions(clientCertificate: .init(certificateChain: "x", privateKey: "y")), "the client certificate"),
+            (
+                TLSOptions(clientCertificate: .init(certificateChain: "x", privateKey: "y")),
+                "Invalid client certificate"
+            ),
             (
                 TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: "a secret")),
-                "the private key of the client certificate"
+                "the private key must be an unencrypted PEM key"
             ),
             (
                 TLSOptions(clientCertificate: .init(certificateChain: pem, privateKey: certificates.serverKeyPEM)),
-                "the client certificate cannot be used"
+                "does not belong to the chain"
             ),
         ]
         for (options, text) in invalid {

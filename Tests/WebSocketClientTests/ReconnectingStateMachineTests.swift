@@ -11,6 +11,7 @@ struct ReconnectingStateMachineTests {
     private static let request = WebSocketRequest(host: "example.com")
     private static let loss = WebSocketClosure(code: nil, error: WebSocketError(.connectionClosed, "lost"))
     private static let reason = WebSocketError(.connectionClosed, "lost")
+    private static let closed = WebSocketError(.connectionClosed, "Message not sent: the WebSocket is closed.")
 
     private static func machine(
         _ heartbeat: ReconnectingWebSocket.Heartbeat = .ping(interval: .seconds(30), timeout: .seconds(10)),
@@ -136,7 +137,7 @@ struct ReconnectingStateMachineTests {
                 == [.fail(1, Self.reason), .publish(.closed(WebSocketClosure(code: nil, error: Self.reason)))]
         )
         #expect(machine.connect(now: .zero) == [])
-        #expect(machine.send("two", 2) == [.fail(2, WebSocketError(.connectionClosed, "the WebSocket is closed"))])
+        #expect(machine.send("two", 2) == [.fail(2, Self.closed)])
     }
 
     @Test("messages wait for a connection, in order and up to the limits; one that is cancelled is not sent")

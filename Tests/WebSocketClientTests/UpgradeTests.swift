@@ -117,8 +117,8 @@ struct UpgradeTests {
         ("SSH-2.0-OpenSSH", "it is not HTTP"),
         ("\r\n", "it is not HTTP"),
         // An alert, and the beginning of a handshake.
-        ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", "it is TLS, which the client does not use (useTLS)"),
-        ("\u{16}\u{3}\u{3}\u{0}\n", "it is TLS, which the client does not use (useTLS)"),
+        ("\u{15}\u{3}\u{1}\u{0}\u{2}\u{2}\u{46}", "because it is TLS, and the client does not use TLS (useTLS)"),
+        ("\u{16}\u{3}\u{3}\u{0}\n", "because it is TLS, and the client does not use TLS (useTLS)"),
         ("HTTP/2.0 200 OK\r\n", "it is not HTTP"),
         ("HTTPS/1.1 \(String(repeating: "a", count: 20_000))", "it is not HTTP"),
         ("HTTP/1.1 abc\r\n", "HTTP status"),

@@ -82,7 +82,7 @@ extension PusherClientError {
     static func transformerThrew(_ error: any Error, _ what: String, _ channelName: String) -> Self {
         PusherClientError(
             .payloadTransformerFailed,
-            "\(what): the payload transformer threw an error. The cause has it.",
+            "\(what): the payload transformer threw an error of the type '\(type(of: error))'. The cause has it.",
             channelName: channelName,
             cause: error
         )

@@ -19,7 +19,7 @@ extension PusherClientError {
     ) -> Self {
         let place = server.map { " to '\($0.host)', port \($0.port)," } ?? ""
         let stage = isOpen ? "\(link) is open, but the server sent no greeting" : "\(link) was not opened"
-        let message = "Connection timed out: there was no connection\(place) within \(wait.inWords); \(stage)."
+        let message = "Connection timed out: there was no connection\(place) within \(wait.inWords), because \(stage)."
         return Self(.connectionTimedOut, message)
     }
 

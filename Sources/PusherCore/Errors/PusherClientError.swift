@@ -189,7 +189,7 @@ extension PusherClientError: ExplainedError, CustomStringConvertible {
 
     private func saysMore(_ cause: any Error) -> Bool {
         guard let cause = cause as? any ExplainedError else { return !Self.codesOfLibraries.contains(code) }
-        return !message.hasSuffix(cause.message)
+        return !message.contains(cause.message)
     }
 
     /// The codes whose causes have texts of the system or a library.

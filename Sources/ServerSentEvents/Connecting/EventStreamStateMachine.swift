@@ -378,10 +378,10 @@ extension EventStreamError {
     }
 
     fileprivate init(contentTypeOf response: EventStreamResponse) {
-        let type = response.header("Content-Type").map { "of content type \($0.quoted)" } ?? "without a content type"
+        let kind = response.header("Content-Type").map { "of content type \($0.quoted)" } ?? "without a content type"
         self.init(
             .invalidContentType,
-            "Connection failed: the response is \(type), not an event stream.",
+            "Connection failed: the response is \(kind), not an event stream.",
             response: response
         )
     }

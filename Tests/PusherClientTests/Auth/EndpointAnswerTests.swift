@@ -35,8 +35,8 @@ struct EndpointAnswerTests {
     @Test(
         "an answer that cannot be used: the message says what is wrong with it, and repeats nothing of it",
         arguments: [
-            ("", "is empty"), ("geheim", "is no JSON"), ("{", "is no JSON"), ("{}x", "is no JSON"),
-            ("[]", "is an array; it must be a JSON object"), ("null", "is null"), ("1", "is a number"),
+            ("", "is empty"), ("geheim", "is not JSON"), ("{", "is not JSON"), ("{}x", "is not JSON"),
+            ("[]", "is an array. It must be a JSON object"), ("null", "is null"), ("1", "is a number"),
             (#""geheim""#, "is a string"), ("true", "is a boolean"),
             (String(repeating: "[", count: 50), "nested too deep"),
             ("{}", #"has no "auth""#), (#"{"Auth":"geheim"}"#, #"has no "auth""#),
@@ -46,7 +46,7 @@ struct EndpointAnswerTests {
             (#"{"auth":"\#(String(repeating: "x", count: 1_025))"}"#, #"has a "auth" of more than 1024 bytes"#),
             (
                 #"{"auth":"k:geheim","channel_data":{"user_id":"geheim"}}"#,
-                #"has an object as "channel_data" for channel 'private-a'; it must be a string that holds the JSON text"#
+                #"has an object as "channel_data" for channel 'private-a'. It must be a string with the JSON text"#
             ),
             (#"{"auth":"k:geheim","channel_data":5}"#, #"has a number as "channel_data""#),
             (#"{"auth":"k:geheim","shared_secret":{}}"#, #"has an object as "shared_secret""#),

@@ -32,7 +32,7 @@ struct UserAuthTests {
             ("{}", #"has no "auth" for the user"#), (#"{"auth":"k:geheim"}"#, #"has no "user_data""#),
             (
                 #"{"auth":"k:geheim","user_data":{"id":"geheim"}}"#,
-                #"has an object as "user_data" for the user; it must be a string that holds the JSON text"#
+                #"has an object as "user_data" for the user. It must be a string with the JSON text"#
             ),
             (#"{"auth":"k:geheim","user_data":null}"#, #"has no "user_data""#), ("[]", "is an array"),
         ]

@@ -142,7 +142,7 @@ struct TransportChoiceTests {
             ]
         )
         #expect(attempt.closure?.error?.code == .upgradeFailed)
-        #expect(attempt.closure?.error?.message == "HTTP 426; HTTP streaming: HTTP 426; HTTP polling: refused")
+        #expect(attempt.closure?.error?.message == "HTTP 426 By HTTP streaming: HTTP 426 By HTTP polling: refused")
     }
 
     @Test("what the server says about the app holds for all transports", arguments: [4000, 4001, 4100, 4200, 4301])

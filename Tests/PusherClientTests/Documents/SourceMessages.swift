@@ -137,7 +137,8 @@ private struct LiteralReader {
             }
         }
         index += quotes.utf8.count + hashes
-        return (String(decoding: text, as: UTF8.self).trimmingCharacters(in: .whitespaces), interpolations)
+        let literal = String(decoding: text, as: UTF8.self)
+        return (quotes == "\"" ? literal : literal.trimmingCharacters(in: .whitespaces), interpolations)
     }
 
     /// What is in the parentheses, literals in it included. The index is behind the first one.

@@ -25,8 +25,8 @@ struct RefusedCertificateTests {
         (.expiredIntermediate, "127.0.0.1", .unknownIssuer, "missing or wrong"),
         (.serverAsAuthority, "127.0.0.1", .unknownIssuer, "missing or wrong"),
         (.intermediateWithoutFlag, "127.0.0.1", .unknownIssuer, "missing or wrong"),
-        (.forgedIssuer, "127.0.0.1", .badChain, "but is not from it"),
-        (.forClients, "127.0.0.1", .wrongPurpose, "not one for servers"),
+        (.forgedIssuer, "127.0.0.1", .badChain, "but that authority did not sign it"),
+        (.forClients, "127.0.0.1", .wrongPurpose, "not for servers"),
     ]
 
     @Test(

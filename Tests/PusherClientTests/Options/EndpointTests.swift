@@ -75,7 +75,7 @@ struct EndpointTests {
         expect(
             .invalidHost,
             // Before an @ there may be a password.
-            naming: host.contains("@") ? "the host is neither" : String(reflecting: String(host.prefix(200))),
+            naming: host.contains("@") ? "Invalid host: it is neither" : String(reflecting: String(host.prefix(200))),
             PusherClientOptions(host: .host(host))
         )
     }

@@ -15,7 +15,7 @@ struct ProxyOptionTests {
             (HTTPProxy.server(host: "a b", port: 3128), #""a b""#),
             (.server(host: "http://proxy", port: 3128), "http://proxy"), (.server(host: "", port: 3128), #""""#),
             (.server(host: "proxy.example", port: 0), "port 0"),
-            (.server(host: "http://me:secret@proxy.example", port: 80), "the proxy's host is neither"),
+            (.server(host: "http://me:secret@proxy.example", port: 80), "Invalid proxy host: it is neither"),
             (.server(host: "proxy.example", port: 3128, credentials: .init(username: "a:b", password: "c")), "colon"),
             (.server(host: "proxy.example", port: 3128, credentials: .init(username: "a", password: "c\n")), "control"),
             (.server(host: "proxy.example", port: 3128, exempting: ["a b"]), #""a b""#),

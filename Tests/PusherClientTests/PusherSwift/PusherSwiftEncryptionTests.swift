@@ -194,6 +194,6 @@ struct PusherSwiftEncryptionTests {
         let errors = transcript.effects.compactMap { effect -> PusherClientError? in
             if case .failedToDecrypt(_, _, let error) = effect { error } else { nil }
         }
-        #expect(errors.map { $0.message.contains("the channel's key could not be had") } == [true])
+        #expect(errors.map { $0.message.contains("there is no key for the channel") } == [true])
     }
 }

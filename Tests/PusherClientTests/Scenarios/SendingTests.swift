@@ -47,7 +47,7 @@ struct SendingTests {
             chat.trigger(eventName: "client-c", data: String(repeating: "x", count: 20_000))
         }
         await world.run()
-        let reasons = ["the channel is public", "is no name of a client event", "not what JSON can hold", "bytes, and"]
+        let reasons = ["the channel is public", "Invalid client event name", "cannot be written as JSON", "bytes, and"]
         #expect(lines.messages.count == reasons.count)
         for (line, reason) in zip(lines.messages, reasons) { #expect(line.contains(reason)) }
         await world.advance(by: .seconds(60))

@@ -269,7 +269,7 @@ struct SubscribingTests {
         await world.advance(by: .milliseconds(1))
         // One for all that wait.
         #expect(lines.messages.count == 1)
-        #expect(lines.messages.first?.contains("call connect()") == true)
+        #expect(lines.messages.first?.contains("Call connect()") == true)
         await world.advance(by: .seconds(600))
         #expect(lines.messages.count == 1)
         pusher.connect()

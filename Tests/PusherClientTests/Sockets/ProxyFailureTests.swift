@@ -37,7 +37,7 @@ struct ProxyFailureTests {
     func refusedCredentials(password: String?) async throws {
         let error = try await firstError(password: password, isProtected: true) { _ in }
         #expect(error.code == .proxyFailed)
-        #expect(error.message.contains("HTTP 407"))
+        #expect(error.message.contains("HTTP status 407"))
         #expect(error.message.contains(password == nil ? "requires a user name" : "does not accept"))
         SecretSearch.search(formsOf: error)
     }
@@ -50,7 +50,7 @@ struct ProxyFailureTests {
             var errors = pusher.errors.makeAsyncIterator()
             pusher.connect()
             let error = await errors.next()
-            #expect(error?.message.contains("HTTP 403") == true)
+            #expect(error?.message.contains("HTTP status 403") == true)
             for secret in [token, "hush-password", "X-Echo"] { #expect(error?.description.contains(secret) == false) }
         }
     }
@@ -81,7 +81,7 @@ struct ProxyFailureTests {
         let error = try await firstError { $0.refuse(1, with: status) }
         #expect(error.code == .proxyFailed)
         #expect(error.message.contains("'ws.example.test'"))
-        if status >= 200 { #expect(error.message.contains("HTTP \(status)")) }
+        if status >= 200 { #expect(error.message.contains("HTTP status \(status)")) }
     }
 
     @Test("a proxy that hangs up, or answers with what is no HTTP, is an attempt's failure", arguments: [0, 1, 2])
@@ -145,7 +145,7 @@ struct ProxyFailureTests {
     func unreachable() async throws {
         // Nobody listens at that address, whatever other tests do.
         for (host, text) in [
-            ("127.77.0.4", "no TCP connection"), (String(repeating: "a", count: 70), "could not be resolved"),
+            ("127.77.0.4", "was not reached"), (String(repeating: "a", count: 70), "could not be resolved"),
         ] {
             let rules = ProxyRules(.server(host: host, port: 9))
             let socket = try SocketUnderTest(
@@ -173,7 +173,7 @@ struct ProxyFailureTests {
                 let url = "\(useTLS ? "https" : "http")://\(proxiedName):\(server.port)/pusher/auth"
                 let error = await #expect(throws: HTTPRequestError.self) { try await requester.response(to: .get(url)) }
                 #expect(error?.message.contains("the proxy '127.0.0.1'") == true, "\(error?.message ?? "")")
-                #expect(error?.message.contains("HTTP 407") == true)
+                #expect(error?.message.contains("HTTP status 407") == true)
                 SecretSearch.search(formsOf: try #require(error))
             }
         }

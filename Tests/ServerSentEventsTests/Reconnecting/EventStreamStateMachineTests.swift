@@ -142,7 +142,7 @@ struct EventStreamStateMachineTests {
     func cleanEnd() {
         var machine = Self.open()
         _ = machine.ended(1, nil, now: .seconds(1))
-        let reason = EventStreamError(.connectionLost, "The server ended the response.")
+        let reason = EventStreamError(.connectionLost, "Connection lost: the server ended the response.")
         #expect(machine.drained(1, Position(), now: .seconds(1)) == [Self.ask(reason)])
     }
 
@@ -272,7 +272,7 @@ struct EventStreamStateMachineTests {
         #expect(machine.received(1, refusal: Array("y".utf8), now: .zero) == [])
         let error = EventStreamError(
             .unexpectedStatus,
-            "The server answered with status \(status).",
+            "Connection failed: the server answered with status \(status).",
             response: response,
             body: Array("why".utf8)
         )
@@ -341,7 +341,7 @@ struct EventStreamStateMachineTests {
             _ = machine.received(1, response, retryAfter: .seconds(retryAfter), now: .zero)
             let error = EventStreamError(
                 .unexpectedStatus,
-                "The server answered with status 503.",
+                "Connection failed: the server answered with status 503.",
                 response: response
             )
             #expect(

@@ -82,7 +82,7 @@ import Testing
     @Test func startIsPossibleOnlyIfStopped() {
         var world = World(reconnects: true)
         let failure = HubFailure.signalR(
-            .invalidOperation("start() is not possible: the connection is not in the 'Stopped' state.")
+            .invalidOperation("start() needs a connection in the state 'Stopped'.")
         )
         world.start()
         _ = world.take()
