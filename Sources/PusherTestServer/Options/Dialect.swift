@@ -117,7 +117,7 @@ extension PusherTestServer {
         public var errorEncoding = ErrorEncoding.object
         /// How errors without a code are written. Default: `null`.
         public var missingCode = MissingCode.null
-        /// Whether any key is accepted, and not only the application's. Default: false.
+        /// Whether any key is accepted, not only the application's. Default: false.
         public var acceptsAnyKey = false
         /// How a connection is refused before it is established, for example for an unknown key. Default: by an error
         /// and a close frame, because clients of older protocols read the code only from the error.

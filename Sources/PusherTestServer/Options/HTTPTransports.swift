@@ -1,5 +1,5 @@
 extension PusherTestServer {
-    /// How the server carries the protocol over plain HTTP, as pusher-js uses it where WebSockets are blocked:
+    /// How the server carries the protocol over plain HTTP, as pusher-js uses it if WebSockets are blocked:
     /// `xhr_streaming` and `xhr` (polling) with `xhr_send`, in the frames of SockJS.
     ///
     /// The URLs are `/{any prefix}/app/{key}/{server}/{session}/{xhr_streaming|xhr|xhr_send}`. The client chooses server
@@ -20,7 +20,8 @@ extension PusherTestServer {
         public var pathPrefix: String?
         /// The host that the open frame names for later requests; nil, the default, names none.
         public var hostname: String?
-        /// After this long without a frame, a stream gets a heartbeat, and a poll is answered with one. Default: 25 s.
+        /// After this long without a frame, the server sends a heartbeat on a stream, and answers a poll with one.
+        /// Default: 25 s.
         public var heartbeatInterval: Duration = .seconds(25)
         /// How long a session lives without a receiving request. Default: 5 s.
         public var disconnectDelay: Duration = .seconds(5)

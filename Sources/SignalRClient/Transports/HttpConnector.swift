@@ -55,7 +55,7 @@ final class HttpConnector: HubTransportOpener {
         var reasons: [String] = []
         for offered in prepared?.negotiation.transports ?? [] {
             if let obstacle = offered.obstacle(for: hubProtocol, permitted: permitted) {
-                reasons.append("\(offered.name): \(obstacle)")
+                reasons.append("\(offered.name): \(obstacle).")
                 continue
             }
             guard let transport = offered.transport else { continue }
@@ -81,11 +81,8 @@ final class HttpConnector: HubTransportOpener {
                 reasons.append("\(offered.name): \(error)")
             }
         }
-        throw SignalRClientError(
-            .allTransportsFailed,
-            "Connection not started: no transport works. "
-                + (reasons.isEmpty ? "The server offers none." : reasons.joined(separator: "; "))
-        )
+        let explanation = reasons.isEmpty ? "The server offers none." : reasons.joined(separator: " ")
+        throw SignalRClientError(.allTransportsFailed, "Connection not started: no transport works. \(explanation)")
     }
 
     // MARK: Negotiation
