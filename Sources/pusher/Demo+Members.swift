@@ -17,7 +17,7 @@ extension Demo {
         let same = bob.subscribeToPresenceChannel(channelName: "presence-room")
         try await same.subscribed()
         try timeline.note(.bob, "is in \(same.name), with \(names(same.members))")
-        // The list of members comes first, unless it came before the sequence was made.
+        // The list of members comes first, unless it arrived before the sequence was made.
         var member: PusherPresenceChannelMember?
         while member == nil, let change = await changes.next() {
             if case .added(let added) = change { member = added }

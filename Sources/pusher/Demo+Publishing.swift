@@ -9,7 +9,7 @@ struct Order: Codable, Sendable {
     var item: String
 }
 
-/// The backend's part: it publishes through the REST API.
+/// The backend: it publishes through the REST API.
 extension Demo {
     func survivesLoss(_ pusher: Pusher) async throws {
         let channel = pusher.subscribe("orders")

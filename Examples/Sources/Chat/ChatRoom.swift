@@ -1,12 +1,12 @@
 import PusherClient
 
-/// A chat room and what a person does in it. It knows no user interface: `state` is what one has to show.
+/// A chat room, and the actions of a person in it. It is independent of the user interface, which shows `state`.
 ///
 /// Messages and typing indicators are client events on a presence channel. Announcements come from the backend on an
 /// encrypted channel, and the backend signs the user in.
 @MainActor
 package final class ChatRoom {
-    /// What there is to show. `onChange` is called after each change.
+    /// The state to show. `onChange` is called after each change.
     package private(set) var state = ChatState() {
         didSet { onChange(state) }
     }
@@ -26,16 +26,16 @@ package final class ChatRoom {
     /// Stays in the room until the task is cancelled.
     ///
     /// - Throws: If the backend does not let the user in, or the server ends the connection for good. A lost connection
-    ///   is no error: the client reconnects, and `state.banner` says so.
+    ///   is not an error: the client reconnects, and `state.banner` says so.
     package func run() async throws {
-        // All sequences are made before the client connects, so that they miss nothing.
+        // All sequences are made before the client connects, so that they miss no event.
         let statuses = pusher.statuses(every: .seconds(1))
         let memberships = room.memberships
         let messages = room.events(named: "client-message", as: Message.self)
         let typing = room.events(named: "client-typing")
         let announced = announcements.values(named: "announcement", as: Message.self)
 
-        // Carried out last: after the tasks that follow have ended.
+        // This runs last, after the following tasks have ended.
         defer { (state.isInside, state.banner) = (false, "You have left the room") }
         async let _ = follow(statuses) { chat, status in chat.state.banner = status.banner }
         async let _ = follow(memberships) { chat, _ in chat.showPeople() }
@@ -62,11 +62,12 @@ package final class ChatRoom {
     package func say(_ text: String) async throws {
         let message = Message(text: text)
         try await room.send("client-message", data: message)
-        // A client event goes to the others only.
+        // The server does not send a client event back to its sender.
         add(message, from: room.myId ?? "me")
     }
 
-    /// Tells the others that the user is typing. Call it for each key: what the server's limit does not allow is dropped.
+    /// Tells the others that the user is typing. Call it for each key press. Events beyond the server's limit are
+    /// dropped.
     package func userIsTyping() { room.sendLatest("client-typing", data: [String: String]()) }
 
     private func follow<Elements: AsyncSequence & Sendable>(

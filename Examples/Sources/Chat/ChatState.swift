@@ -8,7 +8,7 @@ package struct ChatState: Hashable, Sendable {
         package init(_ sender: String, _ text: String) { (self.sender, self.text) = (sender, text) }
     }
 
-    /// Why nothing arrives at the moment; nil while the client is connected.
+    /// The reason why nothing arrives at the moment; nil while the client is connected.
     package var banner: String? = "Not connected"
     package var isInside = false
     package var people: [String] = []
@@ -19,7 +19,7 @@ package struct ChatState: Hashable, Sendable {
 }
 
 extension ConnectionStatus {
-    /// Nil if there is nothing to tell.
+    /// Nil if there is nothing to report.
     var banner: String? {
         switch self {
         case .connected: nil

@@ -58,7 +58,7 @@ struct ChatRoomTests {
     }
 }
 
-/// Somebody in the room.
+/// A person in the room.
 @MainActor
 final class Person {
     let room: ChatRoom
@@ -66,7 +66,7 @@ final class Person {
     private let states: AsyncStream<ChatState>
 
     init(_ user: String, on server: PusherTestServer) {
-        // The test server's backend takes the form's user for who asks.
+        // The test server's backend takes the user from the form.
         let options = PusherClientOptions(testing: server.access)
         options.authMethod = .endpoint(server.access.channelAuthorizationURL, parameters: ["user_id": user])
         options.userAuthMethod = .endpoint(server.access.userAuthenticationURL, parameters: ["user_id": user])
@@ -85,6 +85,6 @@ final class Person {
         for await state in states where isExpected(state) { return }
     }
 
-    /// Waits for the end of the stay.
+    /// Waits until the person has left.
     func end() async throws { try await run.value }
 }
