@@ -103,7 +103,7 @@ struct AuthorizerTests {
             _ = await task.value
             done?(auth)
         }
-        // The block on the dispatch queue may still be about to let go.
+        // The block on the dispatch queue may still hold the authorizer for a moment.
         await waitUntil { authorizer == nil && answer == nil }
     }
 

@@ -139,7 +139,8 @@ struct BatchTests {
         await #expect(throws: AuthorizationError.self) {
             try await directory.authorize(AuthorizationRequest(socketID: "1.1", channelName: "private-missing"))
         }
-        // Texts, not objects: ThreadSanitizer does not see that what is in the stream happened before it comes out.
+        // Texts, not objects: ThreadSanitizer does not see that an element was put into the stream before it is taken
+        // out.
         let auths = AsyncStream<String?> { continuation in
             directory.fetchAuthValue(socketID: "1.1", channelName: "private-a") { continuation.yield($0?.auth) }
             directory.fetchAuthValue(socketID: "1.1", channelName: "private-error") { continuation.yield($0?.auth) }

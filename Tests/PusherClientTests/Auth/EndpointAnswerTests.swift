@@ -163,7 +163,7 @@ struct EndpointAnswerTests {
             #expect(error?.description.contains("geheim") == false)
         }
         #expect(await Self.changing.authorize(in: requester.context()).error?.recovery == recovery)
-        // Nothing would be different the second time.
+        // A second try would have the same result.
         let unchanged: AuthorizationError.Recovery = recovery == .askOnceMore ? .none : recovery
         #expect(await Self.endpoint.authorize(in: requester.context()).error?.recovery == unchanged)
     }

@@ -14,7 +14,7 @@ struct InlineAuthorizationTests {
         var code: String
     }
 
-    /// Those of PusherSwift's tests.
+    /// The values of PusherSwift's tests.
     static let vectors = [
         Vector(channel: "private-channel", code: "6aae8814fabd5285245422096705abbed64ea59614648814ffb0bf2dc5d19168"),
         Vector(

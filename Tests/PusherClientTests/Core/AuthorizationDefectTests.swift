@@ -2,7 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Defects of other clients that this one must not have, about authorizations and what depends on them.
+/// Defects of other clients, about authorizations and what depends on them. Each test shows that this client does not
+/// have one.
 @Suite("Defects of other clients, in the core: channels that must be authorized")
 struct AuthorizationDefectTests {
     private let forbidden = Result<Authorization, AuthorizationError>.failure(AuthorizationError(.refused, "no"))
@@ -81,7 +82,7 @@ struct AuthorizationDefectTests {
         #expect(client.received(.message("orders")) == ["deliver orders message"])
         #expect(client.received(.message(nil)) == ["deliver - message"])
         #expect(client.received(.ping).wire == ["send 1 pong"])
-        // And that channel no longer than its two tries take.
+        // And that channel waits no longer than its two tries take.
         client.advance(by: .seconds(10))
         client.decide(.seconds(1))
         #expect(
@@ -96,7 +97,7 @@ struct AuthorizationDefectTests {
         let name = "private-encrypted-a"
         var client = CoreClient.subscribed(name)
         #expect(try client.received(TestKey.second.message("1", on: name, event: "e1")).told == [])
-        // Readable with the key that is known, and still later than the first.
+        // The known key opens it, but it still comes after the first.
         #expect(try client.received(TestKey.first.message("2", on: name, event: "e2")).told == [])
         let good = Authorization(auth: "key:1.1/\(name)", sharedSecret: TestKey.second.base64)
         #expect(client.authorized(name, .success(good)).told.words.first == "deliver private-encrypted-a e1")
@@ -116,7 +117,7 @@ struct AuthorizationDefectTests {
             return
         }
         #expect(error.message.contains("earlier connection") && error.message.contains("authMethod"))
-        // Another one brings the channel back.
+        // Another `subscribe` makes the channel again.
         let next = Authorization.good(AuthorizationQuestion(.channel("private-a"), socketID: "2.1"))
         #expect(client.subscribe("private-a", auth: next).wire == ["send 2 subscribe private-a"])
     }

@@ -2,8 +2,8 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// The ledger checks after each input that no more are asked for at once than may be, that none is asked for twice, and
-/// that none goes on without a connection.
+/// After each input, the ledger checks that the limit on authorizations holds, that no authorization runs twice at
+/// once, and that none continues without a connection.
 @Suite("Authorizations")
 struct AuthorizationTests {
     private func client(_ names: [String], atOnce: Int = 2) -> CoreClient {
@@ -32,7 +32,7 @@ struct AuthorizationTests {
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
         #expect(client.subscribe("private-2").authorizations == ["authorize private-2 for 1.1"])
         for name in ["private-3", "private-4", "private-5"] { #expect(client.subscribe(name) == []) }
-        // A failure frees a place as a success does.
+        // A failure frees a place, as a success does.
         #expect(client.authorized("private-2").authorizations == ["authorize private-3 for 1.1"])
         #expect(client.authorized("private-1", forbidden).authorizations == ["authorize private-4 for 1.1"])
         #expect(client.advance(by: .seconds(10)).authorizations.words.contains("authorize private-5 for 1.1"))
@@ -76,7 +76,7 @@ struct AuthorizationTests {
         let begun = input { machine, effects in
             for name in names { _ = machine.subscribe(name, now: Instant(), into: &effects) }
         }
-        // The shell is asked once, whatever comes up before the next turn of its loop.
+        // The machine asks the shell once, whatever arrives before the next turn of its loop.
         #expect(begun == [.gatherAuthorizations])
         let first = requests(input { $0.authorizationsGathered(batchSize: 3, now: Instant(), into: &$1) })
         #expect(first.map { Set($0.values.map(\.subject)) } == [Set(names[..<3].map { .channel($0) })])
@@ -128,7 +128,7 @@ struct AuthorizationTests {
         for number in 1...2 {
             #expect(client.advance(by: .seconds(10)).changes == ["ask retry \(number - 1)"])
             client.decide(.seconds(1))
-            // In the meantime the other one had its turn.
+            // In the meantime, the other channel had its turn.
             client.authorized("private-2")
             client.received(.success("private-2"))
             #expect(
@@ -195,7 +195,7 @@ struct AuthorizationTests {
         var client = client(["private-1"])
         #expect(client.authorized("private-1", forbidden).told == ["failed private-1 authorizationFailed"])
         #expect(client.advance(by: .seconds(60)) == [])
-        // The next call begins anew, and so does the next connection.
+        // The next call starts from the beginning, and so does the next connection.
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
         client.authorized("private-1", forbidden)
         client.closed()
@@ -250,7 +250,7 @@ struct AuthorizationTests {
         var client = client(["private-1"])
         let id = try #require(client.ledger.authorizations.keys.first)
         client.advance(by: .seconds(10))
-        // While the policy is asked, while the wait lasts, and while the second try is under way.
+        // While the policy decides, during the wait, and during the second try.
         #expect(client.answer(id, forbidden) == [])
         client.decide(.seconds(1))
         #expect(client.answer(id, forbidden) == [])
@@ -261,7 +261,7 @@ struct AuthorizationTests {
 
     enum Phase: CaseIterable { case queued, asking, deciding, pausing }
 
-    /// The client, and the question that there was.
+    /// The client, and the pending question.
     private func client(in phase: Phase) throws -> (CoreClient, AuthorizationTry?) {
         var client = client(["private-0", "private-1"], atOnce: phase == .queued ? 1 : 2)
         let id = client.ledger.authorizations.first { $0.value.subject == .channel("private-1") }?.key
@@ -284,7 +284,7 @@ struct AuthorizationTests {
         #expect(client.decide(.zero) == [])
         client.authorized("private-0")
         #expect(client.advance(by: .seconds(60)).authorizations == [])
-        // A new one starts from the beginning.
+        // A new subscription starts from the beginning.
         #expect(client.subscribe("private-1").authorizations == ["authorize private-1 for 1.1"])
     }
 
@@ -297,7 +297,7 @@ struct AuthorizationTests {
         if let id { #expect(client.answer(id, forbidden) == []) }
         client.connect()
         #expect(client.establish().authorizations.words.contains("authorize private-0 for 2.1"))
-        // Nothing of the old connection's counts towards the bound, or the tries.
+        // Authorizations of the old connection count neither toward the limit nor toward the tries.
         client.authorized("private-0")
         if let id { #expect(client.answer(id, forbidden) == []) }
         #expect(client.authorized("private-1").wire == ["send 2 subscribe private-1"])

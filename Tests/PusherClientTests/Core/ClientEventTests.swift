@@ -175,7 +175,7 @@ struct ClientEventTests {
                 "send 1 client-4 on private-a", "send 1 client-b1 on private-b", "send 1 client-c1 on private-c",
             ]
         )
-        // The next one begins where the last one ended.
+        // The next round begins where the last one ended.
         #expect(
             client.advance(by: .milliseconds(1_100)).wire == [
                 "send 1 client-5 on private-a", "send 1 client-c2 on private-c", "send 1 client-6 on private-a",
@@ -240,7 +240,7 @@ struct ClientEventTests {
         client.establish()
         client.authorized(name)
         #expect(client.received(.success(name)).wire == [])
-        // One that waits for the limit goes with the connection.
+        // An event that waits for the limit is lost with the connection.
         for _ in 1...11 { client.trigger("client-x", on: name) }
         client.sendLatest("client-typing", on: name)
         #expect(client.closed().reports.filter { $0.code != .connectionClosed }.isEmpty)
@@ -305,7 +305,7 @@ struct ClientEventTests {
         client.send("client-3", on: name)
         #expect(client.cancelWait(1) == ["resume 1 cancelled"])
         #expect(client.advance(by: .milliseconds(1_100)).wire == ["send 1 client-3 on private-a awaited"])
-        // What is with the socket cannot be called back.
+        // An event that the socket already has cannot be cancelled.
         #expect(client.cancelWait(2) == ["resume 2 cancelled"])
         #expect(client.written(2) == [])
     }
@@ -331,7 +331,7 @@ struct ClientEventTests {
         )
         client.unsubscribe(name)
         subscribe(name, &client)
-        // The channel that it was sent on was unsubscribed. Another channel of that name does not matter.
+        // The channel of the event was unsubscribed. Another channel with the same name does not matter.
         #expect(client.notWritten("client-e") == ["report notSubscribed"])
     }
 

@@ -65,7 +65,7 @@ struct CloseCodeTableTests {
         let summary = client.closed(code: code.map { CloseCode(rawValue: $0) }).summary.words
         let words = code.map { " \($0)" } ?? ""
         #expect(summary.first == "report connectionClosed\(words)")
-        // Whoever follows the statuses learns why even if nothing is waited for. It is followed by the new attempt.
+        // Listeners of the statuses get the reason, even without a wait. The new attempt follows.
         let atOnce = ["status waiting 0s attempt 1 connectionClosed\(words)", "status connecting"]
         let isAtOnce = reaction == .reconnect || reaction == .goOverToTLS
         #expect(summary.filter(atOnce.contains) == (isAtOnce ? atOnce : []), "\(situation), \(words)")

@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Beside these, the ledger checks after each input of each test of the core that the counts add up.
+/// Besides these tests, the ledger checks after each input of every test of the core that the counts add up.
 @Suite("What the machine counts of connections")
 struct ConnectionStatisticsTests {
     @Test("A client that has done nothing has counted nothing")
@@ -180,9 +180,9 @@ struct ConnectionStatisticsTests {
         var pings = client.statistics.pings
         #expect(pings.sent == 1 && pings.answered == 1 && pings.received == 1)
         #expect(pings.roundTrip.last == .milliseconds(30))
-        // One that nobody asked for tells nothing.
+        // A pong without a ping changes no count.
         client.received(Envelope(event: EventName.pong))
-        // Two at once: whether the first pong answers the first is not known.
+        // Two pings at once: the first pong may belong to either.
         client.checkConnection()
         client.advance(by: .milliseconds(10))
         client.checkConnection()
@@ -198,7 +198,7 @@ struct ConnectionStatisticsTests {
     func missingPong() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
-        // Something else keeps the connection alive.
+        // Another message keeps the connection alive.
         client.activity()
         for sent in 2...3 {
             client.advance(by: .seconds(120))

@@ -3,13 +3,13 @@ import PusherEncryption
 import PusherProtocol
 import Testing
 
-/// The machine of one channel, whose steps come out in words.
+/// The machine of one channel, with its steps as words.
 private struct Reader {
     var machine = DecryptionStateMachine()
     var now = Instant()
     private var refreshCount: UInt64 = 0
 
-    /// Whose key came with the subscription.
+    /// A reader whose key came with the subscription.
     init(_ key: TestKey? = .first) throws {
         if let key { _ = try received(key) }
     }
@@ -77,7 +77,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received("2", .first) == [])
         #expect(try reader.received("3", .second) == [])
         #expect(reader.received(Envelope(event: "4")) == [])
-        // The new key fits the first; the second is older than it and has a refresh of its own.
+        // The new key opens the first event. The second is older than the key, and gets a refresh of its own.
         #expect(try reader.received(TestKey.second) == ["1 x", "refresh"])
         #expect(try reader.received(TestKey.second) == ["2 fails: wrong key", "3 x", "4 -"])
         #expect(reader.machine.phase == .open)
@@ -88,7 +88,7 @@ struct DecryptionMachineTests {
         var reader = try Reader()
         #expect(try reader.received("1", .second) == ["refresh"])
         #expect(try reader.received(TestKey.first) == ["1 fails: wrong key"])
-        // The next one may ask again, and get the right one.
+        // The next event may cause another request, and get the right key.
         #expect(try reader.received("2", .second) == ["refresh"])
         #expect(try reader.received(TestKey.second) == ["2 x"])
     }
@@ -169,7 +169,7 @@ struct DecryptionMachineTests {
         #expect(try reader.received("2", .second, limit: 2) == [])
         #expect(try reader.received("3", .second, limit: 2) == ["1 fails: too many held"])
         #expect(try reader.received("4", .first, limit: 2) == ["2 fails: too many held"])
-        // The key was asked for because of the first: the third has a refresh of its own still.
+        // The client requested the key because of the first event, so the third still has a refresh of its own.
         #expect(try reader.received(TestKey.first) == ["refresh"])
         #expect(try reader.received(TestKey.second) == ["3 x", "refresh"])
         #expect(reader.machine.held.map(\.event) == ["4"])

@@ -54,7 +54,7 @@ struct EncryptedChannelTests {
         #expect(transcript.wire == [])
     }
 
-    /// Those that are not the base64 of 32 bytes.
+    /// Secrets that are not the base64 of 32 bytes.
     private static let unusableSecrets: [LongText] = [
         "", "c2VjcmV0", "not base64 secret!", LongText(Data(repeating: 1, count: 31).base64EncodedString()),
         LongText(Data(repeating: 1, count: 33).base64EncodedString()), LongText(repeating: "A", count: 10_000),
@@ -89,7 +89,7 @@ struct EncryptedChannelTests {
         client.establish()
         let bad = Authorization(auth: "key:2.1/\(name)", sharedSecret: "c2VjcmV0")
         let transcript = client.authorized(name, .success(bad))
-        // The first has asked for a key already, before the loss.
+        // The client has already requested a key because of the first event, before the loss.
         #expect(
             transcript.told == [
                 "report invalidAuthorization of private-encrypted-a",
@@ -140,7 +140,7 @@ struct EncryptedChannelTests {
         #expect(try client.received(event("e2", .second)) == [])
         #expect(try client.received(event("e1", on: other)) == ["deliver private-encrypted-b e1"])
         #expect(client.received(.message(nil)) == ["deliver - message"])
-        // The subscription does not change, and events without secrets are not held either.
+        // The subscription does not change, and events without secrets are delivered at once.
         #expect(
             client.received(Envelope(event: EventName.cacheMiss, channel: name)) == ["cache miss private-encrypted-a"]
         )
@@ -308,7 +308,7 @@ struct EncryptedChannelTests {
         client.subscribe(name)
         client.authorized(name)
         client.advance(by: .seconds(10))
-        // The server is slow, and so its first events come before its answer, or after it.
+        // The server is slow, so its first events come before or after its answer.
         #expect(try client.received(event("e1")) == ["deliver private-encrypted-a e1"])
         #expect(client.received(.success(name)) == ["subscribed private-encrypted-a"])
         #expect(try client.received(event("e2")) == ["deliver private-encrypted-a e2"])
@@ -329,7 +329,8 @@ struct EncryptedChannelTests {
         )
         anew.authorized(name, key(.second))
         #expect(anew.received(.success(name)).told.words.count == 1)
-        // The first subscription is confirmed after all, before the key of the second has come: it is asked for again.
+        // The server confirms the first subscription late, before the key of the second has arrived, so the client
+        // requests the key again.
         late.subscribe(name)
         #expect(try late.received(event("e2", .second)).authorizations == [])
         let transcript = late.received(.success(name))

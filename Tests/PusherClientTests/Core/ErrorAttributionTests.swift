@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Protocol clause 6.2: real servers seldom name the channel that an error is about.
+/// Protocol clause 6.2: real servers seldom name the channel of an error.
 @Suite("Whose error it is")
 struct ErrorAttributionTests {
     private func client(pending: [String], subscribed: [String] = []) -> CoreClient {
@@ -60,7 +60,7 @@ struct ErrorAttributionTests {
     func notNamed(message: String) {
         var client = client(pending: ["chat", "chat-1"])
         #expect(client.received(.error(4009, message)) == ["report serverError 4009"])
-        // Only the timeout remains.
+        // Only the timeout is left.
         #expect(
             client.advance(by: .seconds(10)).told == [
                 "failed chat subscriptionTimedOut", "failed chat-1 subscriptionTimedOut",
@@ -134,7 +134,7 @@ struct ErrorAttributionTests {
         #expect(client.received(.error(nil, "Existing subscription to channel b")) == ["subscribed b"])
         #expect(client.received(.error(nil, "Existing subscription to channel x")) == ["report serverError"])
         #expect(client.machine.subscriptions["a"]?.isPending == true)
-        // Of one that was given up meanwhile it says that it has to be ended.
+        // If the app has unsubscribed meanwhile, the error means that the client has to send an unsubscribe.
         client.unsubscribe("a")
         #expect(client.received(.error(nil, "Existing subscription to channel a")) == ["send 1 unsubscribe a"])
     }

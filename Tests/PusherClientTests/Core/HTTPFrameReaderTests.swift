@@ -6,7 +6,7 @@ import Testing
 
 @Suite("Frames of the HTTP transports")
 struct HTTPFrameReaderTests {
-    /// Reads pieces, and writes down what is in them.
+    /// Reads pieces, and records their content.
     private func read(_ pieces: [[UInt8]], limit: Int = 1_000) -> [String] {
         var reader = HTTPFrameReader(maximumMessageSize: limit, joinedSize: 0)
         var frames: [String] = []
@@ -142,7 +142,7 @@ struct HTTPFrameReaderTests {
             let cut = Int.random(in: 0...bytes.count, using: &generator)
             let whole = read([bytes], limit: 20)
             let cutOnce = read([Array(bytes[..<cut]), Array(bytes[cut...])], limit: 20)
-            // A limit shows earlier in what is kept.
+            // With pieces, the limit applies earlier, to the bytes that are kept.
             if !whole.contains(where: { $0.hasPrefix("tooLong") })
                 && !cutOnce.contains(where: { $0.hasPrefix("tooLong") })
             {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The session of an HTTP transport")
 struct HTTPSessionTests {
-    /// A session, and a short transcript of what it asks for.
+    /// A session, and a short transcript of its actions.
     private struct Session {
         var machine: HTTPSessionStateMachine
         var now = Instant(after: .seconds(1))
@@ -84,7 +84,7 @@ struct HTTPSessionTests {
             session.does { $0.start(now: $1) } == ["receive 1 \(Self.base)/xhr_streaming?protocol=7&t=1000&n=1"]
         )
         #expect(session.does { $0.answered(1, status: 200, now: $1) } == ["activity"])
-        // The prelude: nobody answers it.
+        // The prelude needs no answer.
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
         #expect(session.does { $0.opened(hostname: nil, now: $1) } == ["opened"])
         #expect(session.machine.isOpen)
@@ -112,7 +112,7 @@ struct HTTPSessionTests {
         #expect(
             session.does { $0.timerFired(.poll, now: $1) } == ["receive 3 \(Self.base)/xhr?protocol=7&t=2000&n=3"]
         )
-        // A heartbeat after 25 s is no reason to wait.
+        // A heartbeat after 25 s does not cause a wait.
         _ = session.does { $0.answered(3, status: 200, now: $1) }
         session.now += .seconds(25)
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
@@ -203,7 +203,7 @@ struct HTTPSessionTests {
         var session = Session.opened(.streaming)
         let answer = #"send 0 [] \#(Self.base)/xhr_send?t=1000&n=2"#
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [answer])
-        // A server that answers the answer.
+        // A server that answers each answer.
         #expect(session.does { $0.sendAnswered(status: 204, now: $1) } == ["sent"])
         #expect(session.does { $0.heartbeat(wantsAnswer: true, now: $1) } == [])
         session.now += .seconds(25)
@@ -232,7 +232,7 @@ struct HTTPSessionTests {
         )
         #expect(session.machine.currentResponse == 1)
         #expect(session.does { $0.answered(2, status: 200, now: $1) } == ["handover in 10000.0"])
-        // What was on its way in the first one is read to its end.
+        // The client reads the rest of the first response to its end.
         #expect(session.handled(50, hasMessages: true, of: 1) == [])
         #expect(session.does { $0.ended(1, now: $1) } == ["no handover", "read 2"])
         #expect(session.machine.currentResponse == 2)

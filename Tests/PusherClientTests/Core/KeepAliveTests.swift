@@ -134,7 +134,7 @@ struct KeepAliveTests {
         client.advance(by: .seconds(119))
         client.closed()
         #expect(client.interval == nil)
-        // Each of these has survived its interval, and is lost at some time before the next ping.
+        // Each connection outlives its interval, and is lost at some time before the next ping.
         for _ in 1...20 {
             client.reconnect(activityTimeout: "30")
             client.advance(by: .seconds(30))
@@ -179,7 +179,7 @@ struct KeepAliveTests {
             client.closed()
             #expect(client.interval == nil)
         }
-        // One that is too short to be noticed otherwise, but longer than the client would have been silent.
+        // The interval is too short to be measured otherwise, but longer than the client would have been silent.
         var client = CoreClient.connected()
         client.advance(by: .seconds(40))
         client.closed()
@@ -311,10 +311,10 @@ struct KeepAliveTests {
             #expect(client.advance(by: .seconds(seconds)).wire == ["send 2 ping"])
             #expect(client.received(exceeded) == [])
         }
-        // The limit is at 40 s, and the server does not take pings that are within it.
+        // The limit is 40 s, and the server rejects pings within it.
         #expect(client.interval == .seconds(72))
         #expect(client.state == .connected)
-        // Nothing that went out is left to be rejected.
+        // There is no sent message left that the server could reject.
         #expect(client.received(exceeded) == ["report serverError 4301"])
     }
 
@@ -354,7 +354,7 @@ extension CoreClient {
 
     fileprivate var pingCount: Int { machine.statistics(now: now).pings.sent }
 
-    /// The lost connection is made again.
+    /// The client reconnects.
     @discardableResult
     fileprivate mutating func reconnect(activityTimeout: String = "120") -> Transcript {
         decide(.zero)

@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Defects that other clients have, or had, and this one must not.
+/// Defects that other clients have or had. Each test shows that this client does not have one.
 @Suite("Defects of other clients, in the core")
 struct KnownDefectTests {
     @Test("disconnect() while connecting is not ignored (PusherSwift #459)")

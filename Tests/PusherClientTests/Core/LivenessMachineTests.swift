@@ -29,7 +29,7 @@ struct LivenessMachineTests {
         var client = CoreClient.connected()
         client.advance(by: .seconds(100))
         #expect(receive(&client).timers == [])
-        // The timer that runs is not set anew: when it fires it is set for the rest.
+        // The running timer is not rescheduled: when it fires, it is set for the remaining time.
         #expect(client.advance(by: .seconds(20)) == ["set activity 100s"])
         #expect(client.advance(by: .seconds(100)).wire == ["send 1 ping"])
         client.advance(by: .seconds(29))
@@ -61,7 +61,7 @@ struct LivenessMachineTests {
         var client = CoreClient { $0.activityTimeout = .seconds(option) }
         client.connect()
         client.opened()
-        // The escapes of the table are those of a string in a string.
+        // The escapes of the table are those of a string inside a string.
         let transcript = client.greeted(activityTimeout: server.map { $0.replacing(#"\""#, with: "\"") })
         #expect(transcript.timers.last == "set activity \(expected)")
     }

@@ -2,7 +2,7 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Beside these, the ledger checks after each input of each test of the core that the counts add up.
+/// Besides these tests, the ledger checks after each input of every test of the core that the counts add up.
 @Suite("What the machine counts of messages")
 struct MessageStatisticsTests {
     private static let secret = "private-encrypted-a"
@@ -59,7 +59,7 @@ struct MessageStatisticsTests {
         client.received(try TestKey.second.message("2", on: Self.secret))
         client.received(try TestKey.first.message("3", on: Self.secret))
         #expect(client.statistics.events.held == 2)
-        // The key that is asked for anew does not fit the first of them.
+        // The new key does not open the first of them.
         client.authorized(Self.secret)
         let events = client.statistics.events
         #expect(events.held == 0 && events.delivered == 2 && events.undecryptable == 1 && events.dropped == [:])
@@ -205,7 +205,8 @@ struct MessageStatisticsTests {
         client.received(.success("private-a"))
         client.notWritten("client-e")
         client.unsubscribe("private-a")
-        // One went back to the queue and was dropped with the channel; nobody has said yet whether the other went out.
+        // One event returned to the queue and was dropped with the channel. The result of the other write is not known
+        // yet.
         let events = client.statistics.clientEvents
         #expect(events.accepted == 2 && events.waiting == 0 && events.dropped == 1 && events.sent == 0)
     }

@@ -4,7 +4,8 @@ import Testing
 
 @testable import PusherCore
 
-/// Reverb refuses without saying what (protocol clause 6.2): whose a refusal is follows from the other answers.
+/// Reverb rejects requests without naming them (protocol clause 6.2). The other answers show which request an error
+/// belongs to.
 @Suite("Errors that name nothing")
 struct NamelessErrorTests {
     private let refusal = Envelope.error(4009, "Connection is unauthorized")
@@ -151,7 +152,7 @@ struct NamelessErrorTests {
             client.advance(by: .seconds(20))
             client.subscribe("b")
             #expect(client.received(refusal).told == told)
-            // Its late answer is only that.
+            // Its late answer has no further effect.
             client.received(.success("a"))
             #expect(client.phase(of: "b") == "failed subscriptionRefused")
         }
@@ -202,7 +203,7 @@ struct NamelessErrorTests {
         #expect(client.received(refusal).told == report)
         #expect(client.received(.success("a")).told == ["subscribed a"])
         #expect(client.phase(of: "c") == "subscribing")
-        // The same if nobody waits for the first try any more.
+        // The same if the app has unsubscribed from the first try.
         client = self.client(pending: "a")
         client.advance(by: .seconds(10))
         client.unsubscribe("a")
@@ -260,7 +261,7 @@ struct NamelessErrorTests {
 
     @Test("fails no sign-in that was sent after the error")
     func signInAfterError() {
-        // Reverb says so of whatever goes wrong in it, also of a subscription.
+        // Reverb sends this for every internal error, also for one of a subscription.
         var client = client(pending: "a", "b")
         #expect(client.received(invalidMessage).told == ["report serverError 4200"])
         client.signIn()
@@ -337,7 +338,7 @@ struct NamelessErrorTests {
         client.advance(by: .seconds(10))
         client.signIn()
         client.authorized(nil)
-        // The first sign-in was not answered: it may be that one's.
+        // The first sign-in was not answered, so the error may belong to it.
         #expect(client.received(invalidMessage).told == ["report serverError 4200"])
     }
 }

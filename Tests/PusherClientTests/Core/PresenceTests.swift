@@ -28,7 +28,7 @@ struct PresenceTests {
     @Test(
         "The list of a success, in every shape that servers give it",
         arguments: [
-            // The order of the ids, and what the hash has besides, by id.
+            // The order of the ids, and the other entries of the hash by id.
             (#"{"count":3,"ids":["c","a"],"hash":{"a":{"n":1},"c":null,"b":2,"aa":3}}"#, #" c a:{"n":1} aa:3 b:2"#),
             // Ids as numbers, if the hash has them as strings.
             (#"{"ids":[10,2],"hash":{"2":{"n":1},"10":null}}"#, #" 10 2:{"n":1}"#),
@@ -36,7 +36,7 @@ struct PresenceTests {
             (#"{"ids":["0","1"],"hash":[{"n":0},{"n":1}]}"#, #" 0:{"n":0} 1:{"n":1}"#),
             (#"{"count":0,"ids":[],"hash":[]}"#, " "), (#"{"hash":{}}"#, " "),
             (#"{"ids":["a"],"hash":null}"#, " a"), (#"{"ids":["a"]}"#, " a"), (#"{"hash":{"b":1,"a":2}}"#, " a:2 b:1"),
-            // Ids without an entry, entries without an id, twice the same, and none.
+            // Ids without an entry, entries without an id, duplicate ids, and none.
             (#"{"ids":["a","b","a",1,"1"],"hash":{"b":{}}}"#, " a b:{} 1"),
             (#"{"ids":["a","",null,true,{},[]],"hash":{"":1}}"#, " a"), (#"{"ids":3,"hash":{"a":1}}"#, " a:1"),
             (#"{"ids":["a"],"hash":"x"}"#, " a"),
@@ -89,7 +89,7 @@ struct PresenceTests {
         #expect(client.received(.memberAdded(name, "7")) == ["added presence-a 7"])
         #expect(client.members(of: name) == ["1", "b", "7"])
         #expect(client.received(.memberRemoved(name, "\"b\"")) == [#"removed presence-a b:{"n":1}"#])
-        // Once as a number, once as a string: the same.
+        // A number and a string are the same id.
         #expect(client.received(.memberRemoved(name, "\"7\"")) == ["removed presence-a 7"])
         #expect(client.members(of: name) == ["1"])
     }
@@ -156,7 +156,7 @@ struct PresenceTests {
             envelope.event = EventName.memberRemovedInternal
             #expect(client.received(envelope) == [])
         }
-        // What came before the list is in it, or is not true any more.
+        // The list already contains earlier changes, or they are outdated.
         #expect(client.received(.members("presence-b", ["2"])).told.words.first == "members presence-b 2")
         client.unsubscribe("presence-b")
         #expect(client.received(.memberAdded("presence-b", "3")) == [])
@@ -185,7 +185,7 @@ struct PresenceTests {
         var client = subscribed("1", "2")
         var envelope = Envelope.success(name)
         envelope.data = .json(#"{"presence":{"hash":{"1":{"balance":1e400}}}}"#)
-        // One that nobody has asked for takes nothing away either.
+        // An answer that the client did not request changes nothing.
         #expect(client.received(envelope).told == ["report malformedMessage of presence-a"])
         #expect(client.members(of: name) == ["1", "2"])
         reconnect(&client)
@@ -266,7 +266,7 @@ struct PresenceTests {
         client.authorized(name)
         #expect(client.received(existing).wire == ["send 1 unsubscribe presence-a", "send 1 subscribe presence-a"])
         #expect(client.received(.members(name, ["1"])).told == ["members presence-a 1", "subscribed presence-a"])
-        // And so may the next connection.
+        // And the next connection too.
         reconnect(&client)
         #expect(client.received(existing).wire == ["send 2 unsubscribe presence-a", "send 2 subscribe presence-a"])
     }

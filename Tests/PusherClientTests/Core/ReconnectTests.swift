@@ -49,7 +49,7 @@ struct ReconnectTests {
             (.seconds(Int64.max), 1006, nil, "31536000s"),
             (.seconds(Int64.min), 1006, nil, "0s"),
             (.seconds(5), 1006, .seconds(-1), "0s"),
-            // 41xx: a second at the least, whoever says otherwise.
+            // 41xx: at least a second, whatever the policy answers.
             (.zero, 4100, .seconds(120), "1s"), (.seconds(-7), 4199, .seconds(120), "1s"),
             (.seconds(5), 4100, .seconds(120), "5s"), (.seconds(5), 4150, .milliseconds(100), "1s"),
         ] as [(Duration, CloseCode, Duration?, String)]
@@ -88,7 +88,7 @@ struct ReconnectTests {
         var client = CoreClient.connected { $0.maximumRetries = 2 }
         for number in 1...10 {
             client.advance(by: .seconds(1))
-            // The waits go on growing all the same: the connection has not held.
+            // The waits keep growing, because the connection has not held.
             #expect(client.closed().changes.last == "ask retry \(number - 1)")
             client.decide(.zero)
             client.advance(by: .zero)
@@ -108,7 +108,7 @@ struct ReconnectTests {
         }
         #expect(attempts == limit)
         #expect(client.state == .disconnected)
-        // A call of the app's own starts to count anew.
+        // A `connect()` of the app starts a new count.
         client.connect()
         #expect(client.closed().changes.last?.hasPrefix("ask") == (limit > 0))
     }

@@ -2,10 +2,10 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Protocol clause 9: a refusal of a sign-in is an error without a name.
+/// Protocol clause 9: the server rejects a sign-in with an error that does not name it.
 @Suite("Sign-in: refusals, the user's events, the watchlist")
 struct SignInServerTests {
-    /// The sign-in was sent, and not answered; nor were the subscriptions.
+    /// The sign-in was sent and has no answer yet, and neither have the subscriptions.
     private func signingIn(pending: [String] = []) -> CoreClient {
         var client = CoreClient.connected()
         client.signIn()
@@ -84,7 +84,7 @@ struct SignInServerTests {
         #expect(client.advance(by: .milliseconds(1)).told == ["report subscriptionTimedOut of #server-to-user-u"])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         #expect(client.signIn() == ["set ownChannel 10s", "send 1 subscribe #server-to-user-u"])
-        // It has what it is asked for.
+        // The subscription exists already, as requested.
         let refusal = Envelope.error(nil, "Existing subscription to channel #server-to-user-u")
         #expect(client.received(refusal) == ["stop ownChannel"])
         #expect(client.received(refusal).told == ["report serverError"])
@@ -104,7 +104,7 @@ struct SignInServerTests {
         client.authorized(nil, authorization(of: "other"))
         let transcript = client.received(.signedIn("other"))
         #expect(transcript.wire == ["send 1 subscribe #server-to-user-other"])
-        // The sign-in of the previous user is no longer awaited. Its outcome is known all the same.
+        // The client no longer waits for the sign-in of the previous user. Its outcome is still known.
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.received(.success("#server-to-user-other")) == ["stop ownChannel"])
         client.signOut()
@@ -177,7 +177,7 @@ struct SignInServerTests {
         let signedIn = client.received(.signedIn("u"))
         #expect(signedIn.told == ["signed in u"])
         #expect(signedIn.outcomes == [])
-        // Whoever asks meanwhile waits too.
+        // Calls during that time wait too.
         #expect(client.awaitSignIn() == [])
         #expect(client.advance(by: .milliseconds(9_999)).outcomes == [])
         let transcript =
@@ -245,7 +245,7 @@ struct SignInServerTests {
         var client = signingIn(pending: ["a"])
         let transcript = client.received(.error(code, message))
         #expect(transcript.told.words.contains { $0.hasPrefix("sign-in signInFailed") } == isRefusal)
-        // The error could belong to several requests, so it belongs to none. Only the timeouts remain.
+        // The error could belong to several requests, so the client attributes it to none. Only the timeouts are left.
         #expect(client.phase(of: "a") == "subscribing")
     }
 
@@ -284,7 +284,7 @@ struct SignInServerTests {
         #expect(transcript.told == ["report connectionClosed 4009"])
         #expect(transcript.outcomes == ["resume 1 failed connectionRefused"])
         #expect(client.advance(by: .seconds(3_600)) == [])
-        // The app may ask again, with another user.
+        // The app may sign in again, with another user.
         client.connect()
         #expect(client.establish().authorizations == ["authorize the user for 2.1"])
     }
@@ -310,7 +310,7 @@ struct SignInServerTests {
         client.closed()
         client.connect()
         client.establish()
-        // Not before they are signed in again.
+        // Not before the user has signed in again.
         #expect(client.received(.message("#server-to-user-u")) == [])
     }
 
@@ -319,13 +319,13 @@ struct SignInServerTests {
         var client = signedIn()
         #expect(client.subscribe("#server-to-user-u").told == ["failed #server-to-user-u invalidChannelName"])
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
-        // The refused channel gets none of the user's events.
+        // The rejected channel gets none of the user's events.
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
         let attempt = try #require(client.machine.connection.currentAttempt)
         #expect(client.machine.recipient(ofEvent: "message", on: "#server-to-user-u", attempt) == nil)
         #expect(client.unsubscribe("#server-to-user-u").wire == [])
         #expect(client.received(.message("#server-to-user-u")) == ["user message"])
-        // One that is too late to be of use is not answered either.
+        // The client does not answer a sign-in that is out of date either.
         client.closed()
         client.connect()
         client.establish()
@@ -349,7 +349,7 @@ struct SignInServerTests {
         #expect(client.machine.signIn.online == ["a", "b", "3"])
         #expect(client.received(watchlist(#"[{"name":"offline","user_ids":["b","x"],"more":1}]"#)) == ["offline b x"])
         #expect(client.machine.signIn.online == ["a", "3"])
-        // Other answers reach the request that named the channel.
+        // Other answers go to the request that named the channel.
         #expect(client.received(watchlist(#"[{"name":"subscribe","user_ids":["z"]}]"#)) == ["subscribe z"])
         #expect(client.machine.signIn.online == ["a", "3"])
         client.closed()

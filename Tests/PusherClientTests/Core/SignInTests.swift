@@ -8,7 +8,7 @@ struct SignInTests {
         AuthorizationError(.refused, "no", httpStatus: 403)
     )
 
-    /// The sign-in was sent, and not answered.
+    /// The sign-in was sent and has no answer yet.
     private func signingIn() -> CoreClient {
         var client = CoreClient.connected()
         client.signIn()
@@ -42,7 +42,7 @@ struct SignInTests {
                 "stop signIn", "set ownChannel 10s", "send 1 subscribe #server-to-user-u", "signed in u",
             ]
         )
-        // The user's channel is not one of the app's, and its success is expected.
+        // The user's channel is not one of the app's channels, and the client expects its success.
         #expect(client.received(.success("#server-to-user-u")) == ["stop ownChannel"])
         #expect(client.received(.success("#server-to-user-u")) == [])
         #expect(client.machine.subscriptions.isEmpty)
@@ -85,7 +85,7 @@ struct SignInTests {
         #expect(client.machine.signIn.phase == .idle)
         #expect(client.timer(.signIn) == nil)
         client.connect()
-        // Also one that has failed: the next connection is a new chance.
+        // Even after a failure: the next connection tries again.
         #expect(client.establish().authorizations == ["authorize the user for 2.1"])
     }
 
@@ -252,7 +252,7 @@ struct SignInTests {
 
     private let presence = "presence-a"
 
-    /// An authorization that does not say who subscribes.
+    /// An authorization that does not name the user.
     private var anonymous: Result<Authorization, AuthorizationError> {
         .success(Authorization(auth: "key:1.1/\(presence)"))
     }

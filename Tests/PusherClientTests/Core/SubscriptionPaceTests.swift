@@ -2,12 +2,12 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-/// Reverb can count subscriptions in its rate limit, and answers those beyond it with an error that names no channel.
+/// Reverb can count subscriptions in its rate limit. It answers further ones with an error that names no channel.
 @Suite("A rate limit that subscriptions meet")
 struct SubscriptionPaceTests {
     private let exceeded = Envelope.error(4301, "Rate limit exceeded")
 
-    /// Channels `a1`, `a2`… of which the server takes the first ones.
+    /// Channels `a1`, `a2`… of which the server accepts the first ones.
     private func client(_ count: Int, taken: Int) -> CoreClient {
         var client = CoreClient.connected()
         for number in 1...count { client.subscribe("a\(number)") }
@@ -33,7 +33,7 @@ struct SubscriptionPaceTests {
         numbers.allSatisfy { client.machine.subscriptions["a\($0)"]?.isSubscribed == true }
     }
 
-    /// A server that accepts this many in a window of a second, while something happens.
+    /// A server that accepts this many in a window of a second, as long as there are answers.
     private func serve(_ client: inout CoreClient, limit: Int, _ first: Transcript, seconds: Int) -> Int {
         var words = first.wire.words
         var count = 0
@@ -70,7 +70,7 @@ struct SubscriptionPaceTests {
     func deadline() {
         var client = client(3, taken: 1)
         #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
-        // It is not answered: the others wait for that.
+        // The probe gets no answer: the others wait for it.
         #expect(client.advance(by: .milliseconds(9_999)).wire == [])
         let transcript = client.advance(by: .milliseconds(1_001))
         #expect(transcript.told == ["failed a2 subscriptionTimedOut"])
@@ -95,7 +95,7 @@ struct SubscriptionPaceTests {
         var client = client(10, taken: 6)
         #expect(client.advance(by: .seconds(1)).wire == sent(7...10))
         answer(&client, 7...10, taken: 0)
-        // Since the last one that was taken: 3, 7, 15, 31, 61 s.
+        // Since the last accepted one: 3, 7, 15, 31, 61 s.
         for wait in [2, 4, 8, 16, 30] {
             #expect(
                 client.advance(by: .seconds(wait) - .milliseconds(1)).wire.words.filter { $0.contains("sub") } == []
@@ -158,7 +158,7 @@ struct SubscriptionPaceTests {
         client.advance(by: .seconds(1))
         #expect(client.phase(of: "a3") == "queued")
         #expect(client.unsubscribe("new").wire == [])
-        // The server may have taken it all the same.
+        // The server may have accepted it nevertheless.
         #expect(client.unsubscribe("a3").wire == ["send 1 unsubscribe a3"])
         client.received(.success("a2"))
         #expect(client.advance(by: .seconds(5)).wire == [])
@@ -366,11 +366,11 @@ struct SubscriptionPaceTests {
         #expect(client.received(.success("a2")).told == ["subscribed a2"])
         var transcript = client.advance(by: .seconds(10))
         #expect(transcript.wire == sent(1...1) && transcript.told == [])
-        // The server is known to count subscriptions now.
+        // The client now knows that the server counts subscriptions.
         client.trigger("client-2", on: "private-a")
         #expect(client.received(exceeded).told.words.first == "report clientEventRejected 4301 of private-a")
         #expect(client.advance(by: .seconds(1)).wire == sent(1...1))
-        // Nothing was said this time.
+        // This time the server sent no error.
         transcript = client.advance(by: .seconds(10))
         #expect(transcript.told == ["failed a1 subscriptionTimedOut"])
     }
@@ -384,7 +384,7 @@ struct SubscriptionPaceTests {
         client.received(exceeded)
         client.closed()
         client.connect()
-        // The server took two.
+        // The server accepted two.
         #expect(client.establish().wire == sent(1...2, on: 2))
     }
 
@@ -404,7 +404,7 @@ struct SubscriptionPaceTests {
         #expect(client.advance(by: .seconds(1)).wire == sent(2...2))
         client.received(refusal)
         #expect(client.phase(of: "a2") == "failed subscriptionRefused")
-        // The window was taken whole: the next one is larger.
+        // The server accepted the whole window, so the next one is larger.
         #expect(client.advance(by: .seconds(1)).wire == sent(3...4))
     }
 

@@ -114,7 +114,7 @@ struct SubscriptionTests {
         client.subscribe(name, auth: .good(AuthorizationQuestion(.channel(name), socketID: "1.1")))
         client.unsubscribe(name)
         client.subscribe(name)
-        // A refusal would have it try the own authorization, if it had one.
+        // After a rejection, the client would try its own authorization, if it had one.
         #expect(client.received(.refusal(name)).acts == ["failed \(name) subscriptionRefused 401"])
     }
 

@@ -8,7 +8,7 @@ struct TransportChoiceTests {
     private static let all: [PusherTransport] = [.webSocket, .httpStreaming, .httpPolling]
     private static let noTimers = ["no next", "no remembered", "no moment"]
 
-    /// An attempt, and a short transcript of what it asks for.
+    /// An attempt, and a short transcript of its actions.
     private struct Attempt {
         var choice: TransportChoice
         var now = Instant()

@@ -62,7 +62,7 @@ struct WaiterTests {
             client.closed()
             client.decide(.seconds(9))
         case .disconnecting:
-            // connect() in the closing handshake begins anew.
+            // A `connect()` during the closing handshake starts a new connection.
             client = .connected()
             client.disconnect()
             client.awaitConnection()

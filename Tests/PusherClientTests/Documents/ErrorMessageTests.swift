@@ -6,10 +6,10 @@ import Testing
 /// Reads the messages in the sources, so that no error is left out.
 @Suite("Messages of errors")
 struct ErrorMessageTests {
-    /// The texts of these are parts of other messages.
+    /// These texts are parts of other messages.
     private static let clauseTypes: Set = ["TLSFailure", "HTTPRequestError", "WebSocketViolation"]
     private static let clauseFiles = ["WebSocketViolation.swift"]
-    /// The words of Microsoft's clients, which apps look for; and texts that begin with another message.
+    /// The words of Microsoft's clients, which apps search for, and texts that begin with another message.
     private static let asTheyAre = [
         "Invocation canceled due to the underlying connection being closed.",
         "□ The first event asks for another one.", "□ The environment variable □ names this proxy.",
@@ -26,7 +26,7 @@ struct ErrorMessageTests {
 
     private static func messages(in folder: String) throws -> [SourceMessages.Message] {
         try SourceMessages(in: folder).messages.filter { message in
-            // Texts of the protocol go over the wire as servers write them. What is logged is no error.
+            // Texts of the protocol go over the wire as servers write them. A logged text is not an error.
             if folder == "PusherTestServer" { return message.receiver?.contains("ServerError") == true }
             return message.receiver != "log"
         }
@@ -44,7 +44,7 @@ struct ErrorMessageTests {
         }
     }
 
-    /// What looks like the name of a type, and is none.
+    /// Words that look like type names.
     private static let names: Set = ["WebSocket", "SignalR", "ServerSentEvents", "LongPolling", "GiB"]
 
     @Test("none has the name of a Swift type or a word of NIO in it", arguments: folders)
@@ -53,7 +53,7 @@ struct ErrorMessageTests {
             let types = message.text.matches(of: /\b[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+\b/).map { String($0.0) }
             #expect(types.allSatisfy(Self.names.contains), "\(message)")
             #expect(!message.text.contains(/NIO|BoringSSL|event loop(?! group)|Optional\(|promise/), "\(message)")
-            // Only a type that the app has chosen is in a message, and in quotes.
+            // A message contains a type's name only if the app has chosen the type, and then in quotes.
             for part in message.interpolations where part.contains(/\btype\b/) {
                 #expect(message.text.contains("'□'") || part.contains("'"), "\(message)")
             }
@@ -94,7 +94,7 @@ struct ErrorMessageTests {
         }
         let code = source.split(separator: "\n").filter { !$0.contains(/^\s*\/\//) }.joined(separator: "\n")
         let used = Set(code.matches(of: /\.(\w+)/).map { String($0.1) })
-        // The errors of the network have codes of the same names.
+        // The network's errors have codes of the same names.
         let named = Set(code.matches(of: /case (\w+)/).map { String($0.1) })
         #expect(codes.filter { !used.contains($0) && !named.contains($0) } == [])
     }

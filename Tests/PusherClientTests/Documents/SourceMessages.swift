@@ -1,11 +1,11 @@
 import Foundation
 
-/// The texts in the sources that become messages of errors.
+/// The texts in the sources that become error messages.
 struct SourceMessages {
     struct Message: CustomStringConvertible {
-        /// The name of the file, and the line.
+        /// The file's name, and the line.
         var place: String
-        /// What the text is given to: an error type, `init`, a function, or nothing for `let message = "…"`.
+        /// The code that receives the text: an error type, `init`, a function, or nil for `let message = "…"`.
         var receiver: String?
         var code: String?
         /// With `□` for each interpolation.
@@ -27,7 +27,8 @@ struct SourceMessages {
         }
     }
 
-    /// A text counts if it follows `receiver(.code,` or `message =`. A text that is added to one with `+` belongs to it.
+    /// A text counts if it follows `receiver(.code,` or `message =`. A text that is added to another one with `+`
+    /// belongs to it.
     static func messages(in source: String, file: String) -> [Message] {
         var messages: [Message] = []
         var reader = LiteralReader(source)
@@ -141,7 +142,7 @@ private struct LiteralReader {
         return (quotes == "\"" ? literal : literal.trimmingCharacters(in: .whitespaces), interpolations)
     }
 
-    /// What is in the parentheses, literals in it included. The index is behind the first one.
+    /// The content of the parentheses, including literals in it. The index is after the first one.
     private mutating func readInterpolation() -> String {
         let start = index
         var depth = 1

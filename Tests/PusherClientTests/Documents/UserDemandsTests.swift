@@ -32,7 +32,7 @@ struct UserDemandsTests {
     private static let tests: Set = ["AlphaTests.one", "AlphaTests.two"]
     private static let counts = "Of 28 demands,\n26 are met, 1 are met in part, and 1 are not met."
 
-    /// Rows that are right: the second is met in part, the third not at all.
+    /// Valid rows: the second demand is partly met, the third is not met.
     private var rows: [String] {
         (1...28).map { number in
             switch number {

@@ -5,7 +5,7 @@ import Testing
 
 @Suite("The tool, when nobody reads what it prints", .timeLimit(.minutes(5)))
 struct ClosedPipeTests {
-    /// What programs end with that a broken pipe stops.
+    /// The exit status of a program that a broken pipe stops.
     private static let brokenPipe = "status 141"
 
     /// Runs a line of the shell, in which `$0` is the folder of the tool.
@@ -34,7 +34,7 @@ struct ClosedPipeTests {
             if let name = words.first, let value = words.last { values[name] = value }
         }
         let port = try #require(values["port"].flatMap { Int($0.trimmingCharacters(in: .whitespaces)) })
-        // Something has to happen there after the reader has gone: nothing else tells the tool of it.
+        // The tool has to print after the reader has gone, because only that shows it the broken pipe.
         let visits = Task {
             while !Task.isCancelled {
                 let options = PusherClientOptions(

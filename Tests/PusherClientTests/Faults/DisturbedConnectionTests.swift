@@ -40,7 +40,7 @@ struct DisturbedConnectionTests {
                 if case .closeReceived(closeCode, _) = record.event { true } else { false }
             }
             #expect(await channel.resubscribed())
-            // What was changed was given to nobody.
+            // Corrupted data was not delivered.
             #expect(try await channel.relayed("after", by: server) == "after")
         }
     }
@@ -58,7 +58,7 @@ struct DisturbedConnectionTests {
             if directions == .toServer { pusher.subscribe(String(repeating: "other", count: 20)) }
             let error = try #require(await errors.next())
             relay.passOn()
-            // If it is the server that sees it, TCP may end before its alert has come.
+            // If the server sees the corruption, TCP may end before its alert arrives.
             if error.code != .connectionClosed || directions == .toClient {
                 #expect(error.code == .tlsFailed)
                 #expect(error.tlsFailure?.reason == .corrupted, "\(error)")

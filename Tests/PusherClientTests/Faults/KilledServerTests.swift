@@ -93,7 +93,7 @@ struct KilledServerTests {
 /// `pusher serve`, once it is ready.
 private struct ServingProcess {
     let process: ChildProcess
-    /// What it prints of itself.
+    /// The values that it prints about itself.
     let values: [String: String]
     let port: Int
 

@@ -103,7 +103,7 @@ struct LostConnectionTests {
             try await pusher.connected()
             for _ in 1...2 {
                 let code = try #require(await errors.next()?.code)
-                // A reset may come before the connection is known to stand.
+                // A reset may arrive before the connection is known to be open.
                 #expect([useTLS ? .tlsFailed : .upgradeFailed, .connectionFailed].contains(code))
             }
             #expect(relay.connections.map(\.fault) == [fault, fault, nil])

@@ -62,7 +62,7 @@ struct RefusedCertificateTests {
                     #expect(error.tlsFailure?.reason == reason, "\(error)")
                     #expect(error.message.contains(words), "\(error)")
                     #expect(error.message.contains("port \(relay.port)"))
-                    // Told once, and in this package's words.
+                    // The error appears once, and in this package's words.
                     #expect("\(error)" == "tlsFailed: \(error.message)")
                 }
                 #expect(await errors.next()?.code == .retriesExhausted)
@@ -71,7 +71,7 @@ struct RefusedCertificateTests {
                         reason, reason, reason,
                     ]
                 )
-                // One connection for each attempt, and all of them spoke TLS.
+                // One connection for each attempt, all with TLS.
                 #expect(relay.connections.count == 3)
                 #expect(relay.connections.allSatisfy { $0.openingBytes.first == 22 })
                 #expect(server.records.isEmpty)
@@ -170,7 +170,7 @@ struct RefusedCertificateTests {
     }
 }
 
-/// Allows two retries, at once, and keeps what it was asked.
+/// Allows two retries, without a wait, and records the questions.
 private final class TwoRetries: RetryPolicy {
     let questions = Log<RetryContext>()
 

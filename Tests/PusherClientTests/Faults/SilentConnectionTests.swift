@@ -39,7 +39,7 @@ struct SilentConnectionTests {
 
     @Test("a host that does not even answer TCP ends the attempt in time")
     func noTCP() async throws {
-        // One connection fills the queue of a listener that takes none out of it; the system answers no other.
+        // One connection fills the queue of a listener that never accepts. The system then answers no other.
         let listener = try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 0)
             .serverChannelOption(.autoRead, value: false)

@@ -74,7 +74,7 @@ struct EndpointTests {
     func hosts(host: String) {
         expect(
             .invalidHost,
-            // Before an @ there may be a password.
+            // Text before an @ may contain a password.
             naming: host.contains("@") ? "Invalid host: it is neither" : String(reflecting: String(host.prefix(200))),
             PusherClientOptions(host: .host(host))
         )

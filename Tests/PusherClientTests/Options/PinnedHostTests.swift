@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Pins are checked for the WebSocket only: an authorization endpoint on the same host would go unchecked.
+/// Pins are checked for the WebSocket only, so nothing would check an authorization endpoint on the same host.
 @Suite("Pins, and authorization endpoints on the server's own host", .timeLimit(.minutes(5)))
 struct PinnedHostTests {
     private static let tls = TLSOptions(pins: ["AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="])

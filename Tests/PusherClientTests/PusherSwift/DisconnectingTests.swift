@@ -60,7 +60,7 @@ struct DisconnectingTests {
         pusher.delegate = delegate
         pusher.disconnect()
         pusher.disconnect()
-        // A server that does not answer the close is left after two seconds.
+        // If the server does not answer the close, the client stops waiting after two seconds.
         await world.advance(by: .seconds(2))
         #expect(delegate.states.take().suffix(1) == [.disconnected])
         #expect(try await world.leftovers(of: pusher) == .none)

@@ -14,7 +14,7 @@ struct FailureReportTests {
         var method: AuthMethod
         var channel = "private-orders"
         var fault: PusherTestServer.AuthorizationFault?
-        /// Stands in the text of the error.
+        /// A part of the error's text.
         var words: String
     }
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-/// PusherSwift reads, changes and writes back: what another thread wrote in between is lost.
+/// PusherSwift reads, changes and writes back, so a change by another thread in between is lost.
 @Suite("Calls from many threads at once", .timeLimit(.minutes(5)))
 struct ManyThreadsTests {
     let world = VirtualWorld()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of authorizing, as far as no other test of ours shows it.
+/// PusherSwift's tests of authorizing, unless another test of ours covers the same.
 @Suite("PusherSwift: authorizing", .timeLimit(.minutes(5)))
 struct PusherSwiftAuthenticationTests {
     let world = VirtualWorld()

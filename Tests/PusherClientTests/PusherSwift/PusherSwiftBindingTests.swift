@@ -4,13 +4,13 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of binding and unbinding, shown by who is called.
+/// PusherSwift's tests of binding and unbinding, shown by the callbacks that are called.
 @Suite("PusherSwift: binding", .timeLimit(.minutes(5)))
 struct PusherSwiftBindingTests {
     let world = VirtualWorld()
     let calls = Log<String>()
 
-    /// Who is called for each of these events.
+    /// The callbacks that are called for each of these events.
     private func calls(for events: String...) async -> [String] {
         for event in events { world.server.sendEvent(event, channel: "orders") }
         await world.run()

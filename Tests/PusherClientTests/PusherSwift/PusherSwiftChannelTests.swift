@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of connecting, subscribing and unsubscribing, at the wire.
+/// PusherSwift's tests of connecting, subscribing and unsubscribing, checked at the wire.
 @Suite("PusherSwift: channels", .timeLimit(.minutes(5)))
 struct PusherSwiftChannelTests {
     let world = VirtualWorld()

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of the connection's delegate.
+/// PusherSwift's tests of the connection's delegate.
 @Suite("PusherSwift: the delegate", .timeLimit(.minutes(5)))
 struct PusherSwiftDelegateTests {
     private final class Observer: PusherDelegate {
@@ -26,7 +26,7 @@ struct PusherSwiftDelegateTests {
 
     let world = VirtualWorld()
 
-    /// A client that has been connected for a minute, and what its delegate has heard.
+    /// A client that has been connected for a minute, and the calls that its delegate has received.
     private func connected(_ options: PusherClientOptions = .virtual()) async -> (Pusher, Observer) {
         let observer = Observer()
         let pusher = world.makeClient(options)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of encrypted channels, with the keys and events of those tests.
+/// PusherSwift's tests of encrypted channels, with the keys and events of those tests.
 @Suite("PusherSwift: encrypted channels", .timeLimit(.minutes(5)))
 struct PusherSwiftEncryptionTests {
     private static let name = "private-encrypted-channel"
@@ -19,7 +19,7 @@ struct PusherSwiftEncryptionTests {
     let delegate = RecordingDelegate()
     let decrypted = Log<String>()
 
-    /// Gives one key after the other, and the last again and again.
+    /// Returns one key after the other, and then always the last.
     private struct Keyring: Authorizer {
         let server: PusherTestServer
         let keys: [String]
@@ -45,7 +45,7 @@ struct PusherSwiftEncryptionTests {
         return channel
     }
 
-    /// Sends an event, and lets it be read or given up.
+    /// Sends an event, and waits until it is decrypted or has failed.
     private func send(_ data: String, to name: String = name) async {
         let count = decrypted.count + delegate.undecryptable.count
         world.server.sendEvent("my-event", data: data, channel: name)

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of incoming events.
+/// PusherSwift's tests of incoming events.
 @Suite("PusherSwift: incoming events", .timeLimit(.minutes(5)))
 struct PusherSwiftEventTests {
     /// Who listens.
@@ -13,7 +13,7 @@ struct PusherSwiftEventTests {
 
     let world = VirtualWorld()
 
-    /// The events that come to a listener because of these messages.
+    /// The events that a listener gets because of these messages.
     private func events(for listener: Listener, _ messages: [String]) async throws -> [PusherEvent] {
         let pusher = try await world.makeConnectedClient()
         let channel = pusher.subscribe("my-channel")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of making a client, and of what can be set on its connection.
+/// PusherSwift's tests of making a client, and of the settings of its connection.
 @Suite("PusherSwift: making a client")
 struct PusherSwiftOptionsTests {
     private static let query = "client=pusher-client-swift&version=\(Endpoint.version)&protocol=7"

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What PusherSwift's tests say of presence channels.
+/// PusherSwift's tests of presence channels.
 @Suite("PusherSwift: presence channels", .timeLimit(.minutes(5)))
 struct PusherSwiftPresenceTests {
     private static let name = "presence-test"

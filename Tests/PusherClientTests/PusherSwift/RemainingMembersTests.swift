@@ -45,7 +45,7 @@ struct RemainingMembersTests {
         await #expect(throws: SubscriptionError.self) { try await world.complete { try await global.subscribed() } }
         global.unbindAll()
         #expect(global.globalCallbacks.isEmpty)
-        // Called from wherever it is, one of the main actor runs there.
+        // A callback of the main actor runs there, wherever the event comes from.
         let ofMain = Log<String>()
         let observation = pusher.observe(on: MainActor.shared) { event in ofMain.append(event.eventName) }
         for callback in global.globalCallbacks.values { callback(PusherEvent(eventName: "by hand")) }

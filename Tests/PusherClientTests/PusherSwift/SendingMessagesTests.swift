@@ -69,7 +69,7 @@ struct SendingMessagesTests {
     }
 }
 
-/// Its sockets take the protocol's own messages, and nothing else.
+/// Its sockets accept only the protocol's own messages.
 private struct DyingTransport: Transport {
     let base: InMemoryTransport
 

@@ -30,7 +30,7 @@ struct ApplicationLimitTests {
         #expect(error?.kind == .tooManyChannels)
         #expect(pusher.connection.channels.channels.count == 2)
         #expect(pusher.connection.channels.find(name: name) == nil)
-        // The delegate is told on the event loop.
+        // The delegate is called on the event loop.
         await world.run()
         #expect(delegate.subscriptionErrors.elements.map(\.kind) == [.tooManyChannels])
         let work = try await world.complete {
@@ -40,7 +40,7 @@ struct ApplicationLimitTests {
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
         #expect(!world.server.receivedMessages().dropFirst(before).contains { $0.contains(#""\#(name)""#) })
-        // A channel that is there already does not count again, and one that leaves makes place for another.
+        // A channel that exists already does not count again, and an unsubscribed one frees a place.
         #expect(pusher.subscribe("channel-1").fault == nil)
         pusher.unsubscribe("channel-1")
         let other = pusher.subscribe(name)

@@ -269,7 +269,7 @@ struct AuthorizingTests {
         let others = (2...4).map { pusher.subscribe("private-\($0)") }
         await world.advance(by: .seconds(7))
         await world.runUntil { first.subscribed && world.server.authorizationRequests.count == 2 }
-        // Channels that are cancelled during a request free no place in it.
+        // Cancelling channels during a request frees no place in it.
         pusher.unsubscribe("private-2")
         let last = pusher.subscribe("private-5")
         await world.advance(by: .seconds(7))
@@ -320,7 +320,7 @@ struct AuthorizingTests {
 }
 
 extension Pusher {
-    /// True if an authorization waits before it is asked for again.
+    /// True if an authorization waits before its next try.
     fileprivate var isPausing: Bool {
         engine.read { state in
             state.machine.authorizations.jobs.values.contains { job in

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Full buffers stop the reading of the socket while their listeners move.
+/// Full buffers stop reading from the socket while their listeners make progress.
 @Suite("Listeners that the client waits for", .timeLimit(.minutes(5)), .overEachTransport)
 struct AwaitedListenerTests {
     let world = VirtualWorld()
@@ -31,7 +31,7 @@ struct AwaitedListenerTests {
         try await world.atOnce { [engine = pusher.engine] in engine.loopState.value.awaited.pause != nil }
     }
 
-    /// Takes elements, as many as there have to be.
+    /// Takes this many elements.
     private func take(_ count: Int, from iterator: inout EventSequence<PusherEvent>.AsyncIterator) async -> [Int] {
         var numbers: [Int] = []
         for _ in 0..<count { numbers.append(await iterator.next()?.data.flatMap { Int($0) } ?? 0) }
@@ -48,7 +48,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.delivered == 5)
         #expect(await take(2, from: &events) == [1, 2])
         #expect(pusher.statistics.events.delivered == 5)
-        // Two are left, so the next ones are read.
+        // Two are left, so the client reads the next ones.
         #expect(await take(1, from: &events) == [3])
         #expect(pusher.statistics.events.delivered > 5)
         #expect(await take(17, from: &events) == Array(4...20))
@@ -96,11 +96,11 @@ struct AwaitedListenerTests {
         await world.advance(by: .milliseconds(1))
         #expect(received.elements == Array(1...100))
         #expect(unread.droppedCount == 96)
-        // It is not waited for again, as long as it takes nothing.
+        // The client does not wait for it again as long as it takes nothing.
         try await publish(101...200)
         #expect(received.elements == Array(1...200))
         #expect(unread.droppedCount == 196)
-        // When it lives, it is.
+        // After it has taken an element, the client waits for it.
         var iterator = unread.makeAsyncIterator()
         #expect(await take(1, from: &iterator) == [197])
         try await publish(201...210)
@@ -121,7 +121,7 @@ struct AwaitedListenerTests {
         let before = world.server.receivedMessages().count
         var taken: [Int] = []
         for _ in 1...60 {
-            // One element is taken whenever the client looks, and then the socket brings another one.
+            // One element is taken whenever the client checks, and then the socket brings another one.
             await world.advance(by: .milliseconds(80))
             taken += await take(1, from: &iterator)
         }
@@ -129,7 +129,7 @@ struct AwaitedListenerTests {
         #expect(pusher.connection.connectionState == .connected)
         #expect(taken == taken.sorted())
         #expect(Set(taken).count == 60)
-        // As the consumer has stopped, the rest is read.
+        // The consumer has stopped, so the client reads the rest.
         #expect(world.server.receivedMessages().count > before)
         #expect(pusher.statistics.events.delivered == 200)
     }
@@ -188,7 +188,7 @@ struct AwaitedListenerTests {
         channel.bind { received.append($0.data?.utf8.count ?? 0) }
         try await publish(1...99, bytes: 70_000)
         for _ in 1...3 { await world.advance(by: ClientEngine.stallTime) }
-        // Nothing happens after it: what is dropped for it is counted at once.
+        // No further event follows, so the drops are counted at once.
         try await publish(100...100, bytes: 70_000)
         #expect(received.count == 100)
         var kept = 0
@@ -229,7 +229,7 @@ struct AwaitedListenerTests {
         try await publish(1...20)
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
-        // The client hears of the loss when it reads.
+        // The client notices the loss when it reads.
         await world.advance(by: .seconds(1))
         await world.runUntil { channel.subscribed }
         #expect(pusher.statistics.connections.established == 2)

@@ -57,7 +57,7 @@ struct CallbackQueueTests {
         }
         await world.runUntil { orders.subscribed }
         queue.suspend()
-        // The delegate binds when it is told of the subscription, which is later than the events come.
+        // The delegate binds when it learns of the subscription, which is later than the events.
         let news = pusher.subscribe("news")
         delegate.bind = { news.bind(eventName: "headline") { received.append($0.data ?? "") } }
         await world.run()
@@ -76,7 +76,7 @@ struct CallbackQueueTests {
             get { box.withLockedValue { $0 } }
             set { box.withLockedValue { $0 = newValue } }
         }
-        // It may be told of the first channel late, when it has something to bind for the second.
+        // The delegate may learn of the first channel late, when the second has something to bind.
         func subscribedToChannel(name: String) { if name == "news" { bind?() } }
     }
 
@@ -101,7 +101,7 @@ struct CallbackQueueTests {
         }
         await world.run()
         for number in 0..<100 { #expect(await events.next()?.data == "\(number)") }
-        // The queue does not move, so events go.
+        // The queue does not move, so events are dropped.
         await world.advance(by: ClientEngine.stallTime)
         queue.resume()
         queue.sync {}
@@ -124,7 +124,7 @@ struct CallbackQueueTests {
         #expect(screen.lines == (0..<100).map { "\($0)" })
         #expect(elsewhere.elements == screen.lines)
 
-        // It waits for the main actor, which is here, when it is unbound.
+        // The callback waits for the main actor, which runs this test, while it is unbound.
         try world.server.publish(event: "e", data: "late", to: "orders")
         var isMainQueueThrough = false
         observation.cancel()
@@ -174,7 +174,7 @@ struct CallbackQueueTests {
         #expect(error?.code == .eventsDropped)
         #expect(error?.message.contains("Callbacks dropped") == true)
         #expect(received.elements == (90..<100).map { "\($0)" })
-        // Changes of state and outcomes of subscriptions were never at risk.
+        // Changes of state and outcomes of subscriptions were never dropped.
         #expect(delegate.states.elements == [.disconnected, .reconnecting, .connecting, .connected])
         #expect(delegate.subscriptions.count == 2)
     }
@@ -189,11 +189,11 @@ struct CallbackQueueTests {
         queue.suspend()
         world.server.sendEvent("before the loss")
         await loseConnection()
-        // Nothing but changes of state is older.
+        // Only changes of state are older.
         world.server.sendEvent("after the loss")
         let channel = pusher.subscribe("orders")
         await world.runUntil { channel.subscribed }
-        // Nothing but the outcome of a subscription is older.
+        // Only the outcome of a subscription is older.
         world.server.sendEvent("after the subscription")
         await loseConnection()
         world.server.sendEvent("last")

@@ -282,7 +282,7 @@ struct ConnectingTests {
 struct EndOfConnectionTests {
     let world = VirtualWorld()
 
-    /// Begins, and comes back when the body is at its work.
+    /// Starts the call, and returns when its body runs.
     private func begin<Value: Sendable>(
         _ options: PusherClientOptions = .virtual(),
         _ body: @escaping @Sendable (Pusher) async throws -> Value
@@ -385,7 +385,7 @@ struct EndOfConnectionTests {
         let ended = Log<Bool>()
         let cancelled = Log<Void>()
         let (pusher, work) = await begin { _ in
-            // A task of its own does not hear of the cancellation.
+            // A separate task does not notice the cancellation.
             await withTaskCancellationHandler {
                 await Task { _ = await mayEnd.value() }.value
             } onCancel: {
@@ -437,7 +437,7 @@ struct EndOfConnectionTests {
         }
         pusher.reconnectNow()
         await world.run()
-        // If the connection ended in between, the work would end with it.
+        // If the connection ended in between, the call would end with it.
         try await world.atOnce {
             pusher.disconnect()
             pusher.connect()

@@ -82,7 +82,7 @@ struct DeliveryTests {
         channel.bind { [weak pusher] event in
             log.append("\(event.eventName) \(event.channelName ?? "")")
             guard event.eventName == "first" else { return }
-            // Effects of what a callback does come after the events that were there before it.
+            // Effects of a callback come after the events that arrived before it.
             pusher?.subscribe("others").bind { log.append("\($0.eventName) \($0.channelName ?? "")") }
         }
         let errors = pusher.errors
@@ -90,7 +90,7 @@ struct DeliveryTests {
         let texts = [
             #"{"event":"first","channel":"orders"}"#,
             #"{"event":"second","channel":"orders"}"#,
-            // No ordinary event, so an effect; and what is after it must not overtake it.
+            // This is not an ordinary event, so it becomes an effect, and later events must not overtake it.
             #"{"event":"pusher_internal:subscription_count","channel":"orders","data":\#(count)}"#,
             #"{"event":"third","channel":"orders"}"#,
             "no message",

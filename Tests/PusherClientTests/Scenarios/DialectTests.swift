@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// The same life against every server that is known to speak the protocol in its own way.
+/// The same session with every server whose variant of the protocol is known.
 @Suite("Dialects", .timeLimit(.minutes(5)), .overEachTransport)
 struct DialectTests {
     static let dialects: [(String, PusherTestServer.Dialect)] = [
@@ -73,7 +73,7 @@ struct DialectTests {
         pusher.delegate = delegate
         let channel = pusher.subscribe("orders")
         await world.run()
-        // The embedded server refuses no public channels either, so the test sends the refusal itself.
+        // The embedded server never rejects public channels, so the test sends the rejection itself.
         world.server.failSubscriptions(to: "pending", with: .unanswered)
         let pending = pusher.subscribe("pending")
         await world.run()

@@ -73,7 +73,7 @@ struct EncryptionTests {
             #expect(error?.channelName == channel.name)
             #expect(error?.eventName == "created")
         }
-        // Once for the subscription, once for the event that another key might have opened.
+        // Once for the subscription, and once for the event that another key might have decrypted.
         #expect(world.server.authorizationRequests.count == 2)
     }
 

@@ -8,13 +8,13 @@ import Testing
 
 @testable import PusherClient
 
-/// A transport may report the end of a connection while the client handles a message of it, and reports nothing after an
-/// abort.
+/// A transport may report the end of a connection while the client handles one of its messages, and reports nothing
+/// after an abort.
 @Suite("Connections that end in the middle of a read", .timeLimit(.minutes(5)), .overEachTransport)
 struct EndInReadTests {
     let world = VirtualWorld()
     let log = Log<String>()
-    /// Whether connections that are opened from now on report nothing at all.
+    /// Whether later connections report nothing at all.
     let isSilent = NIOLockedValueBox(false)
 
     private func subscribed(_ options: PusherClientOptions = .virtual()) async throws -> (Pusher, PusherChannel) {
@@ -44,7 +44,7 @@ struct EndInReadTests {
             log.append(event.eventName)
             pusher?.disconnect()
         }
-        // Long enough for memory of its own.
+        // Long enough to need a buffer of its own.
         try await send([event("first"), event("second", data: String(repeating: "x", count: 10_000))])
         #expect(log.elements == ["first"])
         #expect(pusher.connection.connectionState == .disconnected)

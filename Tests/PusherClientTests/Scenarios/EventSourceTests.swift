@@ -13,7 +13,7 @@ struct EventSourceTests {
         case client, channel, presenceChannel, user, watchlist
     }
 
-    /// The ways to get events, as the article "Receiving events" spells them.
+    /// The ways to get events, written as in the article "Receiving events".
     enum Form: String, CaseIterable, Sendable {
         case events
         case namedEvents = "events(named:)"
@@ -53,7 +53,7 @@ struct EventSourceTests {
         #expect(lines.contains { $0.hasPrefix("|") && $0.contains("`\(form.rawValue)`") })
     }
 
-    /// Each of them gets one event of another name before.
+    /// Before it, each gets one event with another name.
     @Test("every owner delivers in every way", arguments: Owner.allCases, Form.allCases)
     @MainActor func delivers(owner: Owner, form: Form) async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada", watchlist: #"["bob"]"#))

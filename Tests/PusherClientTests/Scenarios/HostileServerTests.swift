@@ -114,7 +114,7 @@ struct HostileServerTests {
         arguments: [
             #"{"event":"news","data":{}}"#, #"{"event":"pusher:connection_established"}"#,
             #"{"event":"pusher:connection_established","data":{"socket_id":""}}"#, "garbage",
-            // What would be another field of a header or of a form.
+            // A text that could start another header field or form field.
             #"{"event":"pusher:connection_established","data":{"socket_id":"1.1\r\nX-Admin: 1"}}"#,
             #"{"event":"pusher:connection_established","data":{"socket_id":"1.1&channel_name=private-admin"}}"#,
         ]

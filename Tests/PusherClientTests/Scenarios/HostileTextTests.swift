@@ -9,10 +9,10 @@ import WebSocketClient
 
 @testable import PusherClient
 
-/// Nothing that a server sends ends a line of a log, acts on a terminal, or turns the direction of the text around it.
+/// No text from a server may end a line of a log, act on a terminal, or change the direction of the text around it.
 @Suite("A server's texts in logs and errors", .timeLimit(.minutes(5)), .overEachTransport)
 struct HostileTextTests {
-    /// C0, DEL, C1, ends of lines, and what turns the direction of text.
+    /// C0, DEL, C1, line breaks, and characters that change the direction of text.
     private static let controls =
         "\u{0}\u{1}\t\n\r\u{1B}[31m\u{7F}\u{80}\u{85}\u{9B}\u{61C}\u{200F}\u{2028}\u{2029}\u{202E}\u{2066}"
     /// As it stands in JSON.
@@ -30,7 +30,7 @@ struct HostileTextTests {
         }
     }
 
-    /// All that is shown of a client.
+    /// Everything that a client shows.
     private final class Display: PusherDelegate {
         let lines = LogLines()
         let texts = Log<String>()
@@ -52,7 +52,7 @@ struct HostileTextTests {
             texts.append(error?.localizedFailureReason ?? "")
         }
 
-        /// How often the text stands somewhere; what is not harmless is recorded.
+        /// How often the text occurs; harmful occurrences are recorded.
         func search(for text: String) -> Int {
             let shown = lines.messages + texts.elements
             for text in shown where !HostileTextTests.isHarmless(text) {

@@ -132,7 +132,7 @@ struct LifetimeTests {
             pusher?.connect()
             if !isInUse {
                 await world.run()
-                // The closing handshake is still under way when the client is released.
+                // The closing handshake is still running when the client is released.
                 pusher?.disconnect()
             }
             pusher = nil

@@ -20,7 +20,7 @@
 
         private func level(_ label: String) -> Double? { metrics.meters(label: label).first?.lastValue }
 
-        /// What the counters say is what the statistics do.
+        /// The counters agree with the statistics.
         private func expectAgreement(_ pusher: Pusher) {
             let statistics = pusher.statistics
             let counts: [(String, Int)] = [
@@ -90,7 +90,7 @@
             await world.run()
             let statistics = pusher.statistics
             #expect(statistics.pings.received == 1 && statistics.subscriptions.resubscribed == 1)
-            // So that nothing below compares zero with zero.
+            // So that the following comparisons do not compare zero with zero.
             #expect(statistics.events.unhandled > 0 && statistics.events.undecryptable == 1)
             #expect(statistics.messages.malformed == 1 && statistics.messages.ignored > 0)
             #expect(statistics.clientEvents.sent == 1 && statistics.clientEvents.refused == 1)

@@ -93,7 +93,7 @@ struct OptionPropertyTests {
     @Test("the log level is that of the logger")
     func logLevel() {
         let options = PusherClientOptions(cluster: "eu")
-        // That of the tests has no level.
+        // The tests' logger has no level.
         options.logger = LogLines().logger(.trace)
         options.logLevel = .silent
         #expect(options.logger.logLevel == .critical)

@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-/// What callbacks and other threads do in the middle of a read holds from the next event on.
+/// Calls that callbacks and other threads make in the middle of a read apply from the next event on.
 @Suite("Events of one read", .timeLimit(.minutes(5)), .overEachTransport)
 struct OneReadTests {
     let world = VirtualWorld()
@@ -36,7 +36,7 @@ struct OneReadTests {
         try await send(Array(repeating: (name, "orders"), count: count))
     }
 
-    /// Calls from another thread, while this one waits.
+    /// Makes a call on another thread, while this one waits.
     private static func onAnotherThread(_ call: @escaping @Sendable () -> Void) {
         let isDone = DispatchSemaphore(value: 0)
         Thread.detachNewThread {
@@ -46,7 +46,7 @@ struct OneReadTests {
         isDone.wait()
     }
 
-    /// Makes the call in the callback of the second event: as the callback does, or while it waits for another thread.
+    /// Makes the call in the callback of the second event: directly, or on another thread while the callback waits.
     private func atSecondEvent(
         of channel: PusherChannel,
         isOnLoop: Bool,
@@ -230,7 +230,7 @@ struct OneReadTests {
             { (#"{"event":"e","channel":"news","data":"\#($0)"}"#, "e news \($0)") },
             { (#"{"channel":"news","data":"\#($0)","event":"f"}"#, "f news \($0)") },
             { (#"{"event":"e","data":"\#($0)"}"#, "e  \($0)") },
-            // A number is not the common shape, and a name with an escape neither.
+            // Neither a number nor a name with an escape has the common shape.
             { (#"{"event":"e","channel":"orders","data":\#($0)}"#, "e orders \($0)") },
             { (#"{"event":"\u0065","channel":"orders","data":"\#($0)"}"#, "e orders \($0)") },
             {

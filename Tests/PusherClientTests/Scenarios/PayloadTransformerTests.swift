@@ -11,7 +11,7 @@ import Testing
 struct PayloadTransformerTests {
     let world = VirtualWorld()
 
-    /// Joins parts `"1/3:abc"`; throws at what is none; makes such parts of client events, of three characters each.
+    /// Joins parts `"1/3:abc"`, throws for anything else, and splits client events into such parts of three characters.
     private struct Parts: PayloadTransformer {
         var outgoing: (@Sendable (EventPayload) throws -> [EventPayload])?
 
@@ -257,7 +257,7 @@ struct PayloadTransformerTests {
         #expect(!lines.messages.contains { $0.contains("the-users-secret") })
     }
 
-    /// Turns the text of client events round, which is seldom JSON then.
+    /// Reverses the text of client events, so that it is seldom JSON.
     private struct Reversal: PayloadTransformer {
         struct Reader: PayloadReader {
             mutating func incoming(_ payload: EventPayload) throws -> [EventPayload] { [payload.reversed] }

@@ -151,11 +151,11 @@ struct ReconnectingTests {
             connected = count
         }
         #expect(connected == 1_000)
-        // Evenly drawn waits make it 65 in the first second, and fewer in each that follows.
+        // Waits with an even distribution make it 65 in the first second, and fewer in each later one.
         #expect(largest < 130, "\(largest)")
     }
 
-    /// Clients of a server that has come back this very moment. The seed of each is its number.
+    /// Clients of a server that has just become reachable again. The seed of each is its number.
     private func makeClientsInOutage(count: Int, of duration: Duration) async throws -> [Pusher] {
         let clients = (1...count).map { seed in
             let generator = NIOLockedValueBox(SeededGenerator(seed: UInt64(seed)))
@@ -303,7 +303,7 @@ struct ReconnectingTests {
     @Test("a late close of an old socket does not close the new one")
     func lateClose() async throws {
         let closes = Log<@Sendable () -> Void>()
-        // Not the one at the end of the world: what is kept keeps the client, which keeps its transport.
+        // Not at the end of the world: the kept closure keeps the client, which keeps its transport.
         let isKept = NIOLockedValueBox(true)
         let transport = ObservedTransport(inner: InMemoryTransport(server: world.network)) { _ in
         } received: { event, receive in
@@ -353,7 +353,7 @@ struct ReconnectingTests {
     }
 }
 
-/// Watches the transport, and can hold back or repeat its events.
+/// Watches the transport, and can delay or repeat its events.
 struct ObservedTransport: Transport {
     let inner: any Transport
     let opened: @Sendable (TransportRequest) -> Void

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Observed behaviour of Laravel Reverb, and what the client must make of it.
+/// Observed behaviour of Laravel Reverb, and how the client has to handle it.
 @Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
@@ -15,7 +15,7 @@ struct ReverbLimitTests {
         return VirtualWorld(options)
     }
 
-    /// The time until all channels are subscribed, in steps of 100 ms; nil if that takes longer than the patience.
+    /// The time until all channels are subscribed, in steps of 100 ms; nil if it exceeds the patience.
     private func time(
         until channels: [PusherChannel],
         in world: VirtualWorld,
@@ -67,7 +67,7 @@ struct ReverbLimitTests {
         #expect(channels.allSatisfy { !$0.subscribed })
         time = try #require(await self.time(until: channels, in: world))
         #expect(time <= .seconds(25))
-        // The burst may cost one connection, and the reconnect none.
+        // The burst may cost one connection, but the reconnect none.
         #expect(pusher.statistics.connections.established == (dropsConnections ? 3 : 2))
         #expect(subscribesReceived(world) < 340)
     }
@@ -117,7 +117,7 @@ struct ReverbLimitTests {
     func pings() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 20, window: .seconds(60)) }
         let pusher = try await world.makeConnectedClient()
-        // The client learns to ping each second.
+        // The client learns to ping every second.
         await world.advance(by: .seconds(2))
         world.network.cutLinks()
         await world.advance(by: .seconds(1))
@@ -146,7 +146,7 @@ struct ReverbLimitTests {
         world.server.failAuthorizations(1, with: .wrongSignature)
         let channels = try await world.atOnce { (1...5).map { pusher.subscribe("private-\($0)") } }
         await world.runUntil { delegate.failures.count + channels.count(where: \.subscribed) == 5 }
-        // The authorizations are requested at once: any of them may be the first to be answered.
+        // The authorizations run at the same time, so any of them may be answered first.
         let failed = channels.filter { !$0.subscribed }.map(\.name)
         #expect(failed.count == 1)
         #expect(delegate.subscriptionErrors.elements.map(\.message) == ["Connection is unauthorized"])

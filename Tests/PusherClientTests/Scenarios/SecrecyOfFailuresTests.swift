@@ -7,7 +7,7 @@ import Testing
 
 @testable import PusherClient
 
-/// Whatever goes wrong: nothing that is secret is in the log, at any level, nor in anything that can be printed.
+/// After any failure, no secret is in the log, at any level, or in anything that can be printed.
 @Suite("Secrets stay secret, whatever fails", .timeLimit(.minutes(5)), .overEachTransport)
 struct SecrecyOfFailuresTests {
     /// The bytes 100 to 131.
@@ -40,7 +40,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// All that is shown of a client.
+    /// Everything that a client shows.
     private final class Display: PusherDelegate {
         let lines = LogLines()
         let printed = Log<String>()
@@ -59,7 +59,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// Records what is shown of the secrets, or of any that tests know.
+    /// Records every secret that is shown, including all secrets of the tests.
     private func search(_ display: Display, for secrets: [String]) {
         for text in display.texts {
             for line in text.split(separator: "\n") {
@@ -69,7 +69,7 @@ struct SecrecyOfFailuresTests {
         }
     }
 
-    /// A key as it is written, in base64 with and without its padding, in hexadecimal digits and as a list of numbers.
+    /// The written forms of a key: base64 with and without padding, hexadecimal digits, and a list of numbers.
     private func forms(ofKey base64: String) -> [String] {
         let bytes = [UInt8](Data(base64Encoded: base64) ?? Data())
         return [
@@ -125,7 +125,7 @@ struct SecrecyOfFailuresTests {
         }
         pusher?.signIn()
         pusher?.connect()
-        // Time for every try, and for the answers that do not come.
+        // Time for every try, and for the answers that never come.
         for _ in 1...40 {
             await world.run()
             await world.advance(by: .seconds(1))
@@ -204,7 +204,7 @@ struct SecrecyOfFailuresTests {
 
     @Test("authorizers that throw what they know")
     func throwing() async throws {
-        // Its text is the app's; it is a cause, and nothing that the client shows by itself.
+        // Its text is the app's. It is a cause, and the client never shows it by itself.
         struct Failure: Error, CustomStringConvertible { var description: String { "hush-thrown" } }
         let lines = LogLines()
         let world = VirtualWorld(makeServerOptions())

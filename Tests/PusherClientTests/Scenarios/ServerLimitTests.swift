@@ -70,7 +70,7 @@ struct ServerLimitTests {
         let server = world.server
         for _ in 1...2 {
             try await world.atOnce {
-                // The answer to it is the first effect, behind which all that follows has to wait.
+                // The answer to it is the first effect, so all later messages have to wait behind it.
                 server.sendText(#"{"event":"pusher:ping","data":{}}"#)
                 for _ in 1...15_000 { server.sendText(#"{"event":"a"}"#) }
             }
@@ -96,7 +96,7 @@ struct ServerLimitTests {
         #expect(told.elements == ["+1", "+2"])
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // A free place is taken by another member.
+        // Another member takes the free place.
         sendMember("1", isAdded: false)
         sendMember("11")
         sendMember("12")
