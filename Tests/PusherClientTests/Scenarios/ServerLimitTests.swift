@@ -103,7 +103,7 @@ struct ServerLimitTests {
         await world.run()
         #expect(told.elements == ["+1", "+2", "-1", "+11"])
         #expect(delegate.errors.count == 1)
-        // A list says anew who is there.
+        // A new list replaces the members.
         sendList([try #require(channel.myId)])
         for id in 1...3 { sendMember("\(id)") }
         await world.run()
@@ -121,7 +121,7 @@ struct ServerLimitTests {
         await world.run()
         #expect(channel.members.count == 3)
         #expect(delegate.errors.elements.map(\.clientError.code) == [.tooManyMembers])
-        // The data of present members may not exceed the limit either. Members who leave free their place.
+        // The data of present members may not exceed the limit either. Members who leave free their places.
         sendMember("1", info: long + long)
         await world.run()
         #expect(channel.findMember(userId: "1")?.userInfo as? String == long)
@@ -170,7 +170,7 @@ struct ServerLimitTests {
         var changes = pusher.user.watchlist.events.makeAsyncIterator()
         await send("online", ["1", "2", "2", "3", "4", "5"])
         #expect(pusher.user.watchlist.online == ["1", "2", "3"])
-        // What is told is what the server said.
+        // The client reports the server's words.
         #expect(await changes.next()?.userIds.count == 6)
         await send("online", ["6", "1"])
         await send("offline", ["1", "5"])
@@ -257,7 +257,7 @@ struct ServerLimitTests {
         while codes.count(where: { $0.code == .eventsDropped }) < 2, let error = await iterator.next() {
             codes.append(error)
         }
-        // Four changes of the state for each loss, of which ten were kept; and for each loss one error, ten kept.
+        // Each loss causes four changes of state, of which ten were kept, and one error, of which ten were kept too.
         #expect(codes.last?.message.contains("Callbacks dropped") == true)
     }
 

@@ -16,7 +16,7 @@ struct SharingTests {
         }
     }
 
-    /// Uses a channel until it is told to leave.
+    /// Uses a channel until it is told to stop.
     private struct Part: Sendable {
         let pusher: Pusher
         let name: String

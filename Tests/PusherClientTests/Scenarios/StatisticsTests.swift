@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-/// The counts of the shell, and all counts together. Each count of the core has a test there.
+/// The counts of the shell, and all counts together. Each count of the core has a test in its own suite.
 @Suite("Statistics", .timeLimit(.minutes(5)), .overEachTransport)
 struct StatisticsTests {
     let world = VirtualWorld()
@@ -81,7 +81,7 @@ struct StatisticsTests {
             world.server.sendEvent("created", channel: "orders")
             world.server.sendEvent("created", channel: "unknown")
         }
-        // What changes the state in between sends the rest on another way.
+        // An input that changes the state in between sends the remaining events another way.
         world.server.sendPing()
         for _ in 1...500 { world.server.sendEvent("created", channel: "orders") }
         await world.run()
@@ -165,7 +165,7 @@ struct StatisticsTests {
         world.server.sendEvent("e", data: "5", channel: "orders")
         await world.run()
         #expect(await numbers.next() == 5)
-        // 5 is no string.
+        // 5 is not a string.
         #expect(pusher.statistics.events.dropped == [.undecodable: 4])
         withExtendedLifetime((asNumber, asText)) {}
     }

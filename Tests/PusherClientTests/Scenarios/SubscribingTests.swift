@@ -267,7 +267,7 @@ struct SubscribingTests {
         await world.advance(by: .milliseconds(4_999))
         #expect(lines.messages == [])
         await world.advance(by: .milliseconds(1))
-        // One for all that wait.
+        // One line for all waiting calls.
         #expect(lines.messages.count == 1)
         #expect(lines.messages.first?.contains("Call connect()") == true)
         await world.advance(by: .seconds(600))

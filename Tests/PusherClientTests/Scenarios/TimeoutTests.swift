@@ -10,7 +10,7 @@ import Testing
 struct TimeoutTests {
     let world = VirtualWorld()
 
-    /// Begins a wait, lets time pass, and returns what it threw.
+    /// Begins a wait, advances the time, and returns the error that it threw.
     private func error(
         after duration: Duration,
         _ call: @escaping @Sendable () async throws -> Void
@@ -40,7 +40,7 @@ struct TimeoutTests {
         let thrown = try #require(error as? PusherClientError)
         #expect(thrown.code == .waitTimedOut)
         #expect(thrown.message.contains("3 s"))
-        // An attempt may be under way at that moment.
+        // An attempt may be running at that moment.
         #expect(["retrying", "connecting"].contains { thrown.message.contains($0) }, "\(thrown.message)")
         #expect(pusher.state != .disconnected)
     }
@@ -127,7 +127,7 @@ struct LogLineTests {
             #expect(lines.messages.contains { $0.contains(reason) })
             for line in lines.messages { #expect(line.components(separatedBy: reason).count <= 2, "\(line)") }
         }
-        // Before, what the delegate is told was another line of the log.
+        // Before, the report to the delegate was another line of the log.
         let told = lines.messages.filter { $0.hasPrefix("error: ") }
         #expect(told.isEmpty, "\(told)")
     }

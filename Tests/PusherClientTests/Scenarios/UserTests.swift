@@ -174,7 +174,7 @@ struct UserTests {
         }
         #expect(error?.kind == .invalidAuthorization)
         #expect(error?.message.contains("channel_data") == true)
-        // Signed in too late, it is tried again by itself.
+        // Signed in too late, the client tries again by itself.
         let late = world.makeClient(.virtual(authMethod: method, userAuthMethod: .endpoint(options)))
         let room = late.subscribeToPresenceChannel(channelName: "presence-room")
         late.connect()
@@ -197,7 +197,7 @@ struct UserTests {
 }
 
 extension Pusher {
-    /// What authorizations are under way for.
+    /// The subjects of the running authorizations.
     fileprivate var authorizing: [AuthorizationQuestion.Subject] {
         engine.read { $0.machine.authorizations.jobs.values.map(\.question.subject) }
     }

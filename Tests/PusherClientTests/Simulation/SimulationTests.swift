@@ -3,7 +3,7 @@ import PusherTestServer
 import Simulation
 import Testing
 
-/// A few seeds, and the machinery itself. Many seeds are for `make simulate`.
+/// A few seeds, and the tools themselves. `make simulate` runs many seeds.
 @Suite("Simulation", .timeLimit(.minutes(5)))
 struct SimulationTests {
     @Test("Whatever happens, the client keeps its promises", arguments: UInt64(1)...12)
@@ -92,12 +92,12 @@ struct SimulationTests {
     }
 }
 
-/// What only seeds have found so far, in as few steps as it took.
+/// Defects that only seeds have found so far, each in as few steps as possible.
 @Suite("Simulation: what seeds have found", .timeLimit(.minutes(5)))
 struct SimulationRegressionTests {
     @Test("A member stays on the list when an old connection of the same user is gone (seed 8546)")
     func ownMember() async {
-        // A server that does not count the connections of a user tells of the one that has gone silent.
+        // A server that does not count the connections of a user reports the silent one.
         let outcome = await run(dialect: 7, [.connect, .subscribe("presence-room"), deaf, .disconnect, .connect])
         #expect(outcome.violations == [])
         #expect(outcome.trace.contains { $0.contains("member_removed") && $0.contains(#"\"user_id\":\"me\""#) })
@@ -112,7 +112,7 @@ struct SimulationRegressionTests {
 
     @Test("A confirmation that comes when the subscription is begun anew is not lost (seed 229637)")
     func lateConfirmation() async {
-        // A server that does not answer a subscription that it has already.
+        // A server that does not answer a second subscription to the same channel.
         let outcome = await run(
             dialect: 3,
             [
@@ -128,7 +128,7 @@ struct SimulationRegressionTests {
     @Test("A confirmation counts also after an error that named the wrong channel, when it is begun anew (seed 309030)")
     func confirmationAfterRefusal() async {
         let error = PusherTestServer.SubscriptionFault.error(code: 4009, message: "no presence-cache-room")
-        // The seed decides whether the app reacts before the confirmation comes.
+        // The seed decides whether the app reacts before the confirmation arrives.
         var counts: Set<Int> = []
         for seed in UInt64(1)...8 {
             let outcome = await run(
@@ -144,13 +144,14 @@ struct SimulationRegressionTests {
             #expect(outcome.violations == [])
             counts.insert(subscriptions(to: "presence-cache-room", in: outcome))
         }
-        // If it reacts first, the confirmation is that of its subscription; else that one is ended, and another one made.
+        // If the app reacts first, the confirmation belongs to its subscription. If not, that subscription is ended,
+        // and another one made.
         #expect(counts == [1, 2])
     }
 
     @Test("An error that named no channel costs none that is subscribed again before the server answers (seed 1571)")
     func refusalOfWhatIsGivenUp() async {
-        // What the client writes is late: the error comes before the server has seen the subscription.
+        // The client's write is late: the error arrives before the server has seen the subscription.
         let outcome = await run(
             dialect: 3,
             [
@@ -168,8 +169,8 @@ struct SimulationRegressionTests {
     @Test("What the client was about to send when an error came may be sent again because of it (seed 8853324)")
     func errorBeforeWhatIsDecided() async {
         let error = Action.error(code: 4301, message: "no")
-        // The seed decides when the task subscribes. If it has just done so, the error comes before the subscription is
-        // written, and counts as one that may be about it.
+        // The seed decides when the task subscribes. If it has just done so, the error arrives before the subscription
+        // is written, and the client treats it as one that may belong to it.
         var repeatedCount = 0
         for seed in UInt64(1)...64 {
             let simulation = Simulation(
@@ -207,7 +208,7 @@ struct SimulationRegressionTests {
 
     private let deaf = Action.goDeaf(toClient: true, toServer: true)
 
-    /// How often the client asked for the channel before it was left to itself.
+    /// How often the client requested the channel before it stopped.
     private func subscriptions(to channel: String, in outcome: Simulation.Outcome) -> Int {
         outcome.trace.prefix { !$0.contains("(left to itself)") }
             .count { $0.contains(##"→ {"event":"pusher:subscribe","data":{"channel":"\##(channel)""##) }
@@ -219,7 +220,7 @@ struct SimulationRegressionTests {
     }
 }
 
-/// On a thread of its own, for which all tasks are captured.
+/// On a separate thread, on which all tasks are captured.
 private func onThread<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
     await withCheckedContinuation { continuation in
         let thread = Thread { continuation.resume(returning: body()) }

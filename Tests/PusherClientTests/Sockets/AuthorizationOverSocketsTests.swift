@@ -216,7 +216,7 @@ extension AuthorizationOverSocketsTests {
     }
 }
 
-/// What a backend does.
+/// The actions of a backend.
 private struct Backend: Sendable {
     let server: PusherTestServer
 

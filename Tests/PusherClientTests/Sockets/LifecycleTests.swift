@@ -26,7 +26,7 @@ struct LifecycleTests {
                 guard case .messageReceived(let text) = record.event else { return false }
                 return text.contains("pusher:ping")
             }
-            // The pong, which counts as an answer to the next ping too, has come when this has.
+            // The pong, which also answers the next ping, has arrived before this event.
             try server.publish(event: "after", data: "", to: "orders")
             #expect(await events.next() != nil)
             server.goSilent(.socket(socketID))
@@ -64,7 +64,7 @@ struct LifecycleTests {
 
     @Test("calls that cause others without end leave sockets their turn of the event loop")
     func endlessCalls() async throws {
-        // Of its own: those of other tests are not to wait.
+        // A group for this test, so that other tests do not have to wait.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { group.shutdownGracefully { _ in } }
         try await PusherTestServer.withServer { server in
@@ -157,7 +157,7 @@ extension MembershipChange {
     }
 }
 
-/// Answers each error with what causes the next.
+/// Answers each error with a call that causes the next.
 private final class PersistentDelegate: PusherDelegate {
     private let count = NIOLockedValueBox(0)
     private let answer: @Sendable (Int) -> Void

@@ -23,7 +23,7 @@ struct ProxyFailureTests {
             var errors = pusher.errors.makeAsyncIterator()
             pusher.connect()
             error = await errors.next()
-            // Given up for now, but not for good.
+            // The attempt has failed, but the client tries again.
             proxy.accept()
             if !isProtected { try await pusher.connected() }
         }
@@ -143,7 +143,7 @@ struct ProxyFailureTests {
 
     @Test("a proxy that is not there is said to be what was not reached")
     func unreachable() async throws {
-        // Nobody listens at that address, whatever other tests do.
+        // No other test listens at that address.
         for (host, text) in [
             ("127.77.0.4", "was not reached"), (String(repeating: "a", count: 70), "could not be resolved"),
         ] {

@@ -289,7 +289,8 @@ struct RealServerTests {
             let channel = pusher.subscribe("orders")
             try await pusher.connected()
             try await channel.subscribed()
-            // The end of a subscription that was under way is sent once it is answered, and so may be on its way still.
+            // The client sends the unsubscribe of a pending subscription after its answer, so the message may still be
+            // on its way.
             try await server.nextRecord(timeout: .patience) { _ in
                 server.connections.count { $0.subscribedChannels == ["orders"] } == 1
             }
@@ -303,7 +304,7 @@ struct RealServerTests {
 }
 
 extension Pusher {
-    /// A client of a server of the test's, that tries again soon.
+    /// A client of the test's server that retries soon.
     convenience init(
         _ server: PusherTestServer,
         authMethod: AuthMethod = .noMethod,
@@ -329,7 +330,7 @@ extension Pusher {
 }
 
 extension PusherTimeouts {
-    /// For what must succeed, however slow the machine is.
+    /// For calls that must succeed even on a slow machine.
     static var patient: Self {
         Self(
             connectionAttempt: .patience,

@@ -42,7 +42,7 @@
             }
         }
 
-        /// Runs the client when the shutdown has begun.
+        /// Runs the client after the shutdown has begun.
         private struct LateService: Service {
             let pusher: Pusher
             let gate: Gate

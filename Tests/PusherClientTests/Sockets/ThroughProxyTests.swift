@@ -25,7 +25,7 @@ struct ThroughProxyTests {
             try server.publish(event: "created", data: "1", to: "private-orders")
             #expect(await events.next()?.data == "1")
             let requests = proxy.requests
-            // More, if a slow machine made one too late and it was tried again.
+            // More than two, if a slow machine made one too late and the client repeated it.
             #expect(requests.count >= 2 && requests.allSatisfy { $0.method == "CONNECT" })
             #expect(requests.allSatisfy { $0.host == proxiedName && $0.port == server.port && $0.status == 200 })
         }
@@ -82,7 +82,7 @@ struct ThroughProxyTests {
             pusher.connect()
             #expect(await errors.next()?.code == .pinMismatch)
             pusher.disconnect()
-            // The server has read all that came by the time that the tunnel is gone.
+            // When the tunnel has ended, the server has read everything.
             try await proxy.waitForOpenTunnels(count: 0, timeout: .patience)
             #expect(server.records.isEmpty)
             #expect(proxy.requests.allSatisfy { $0.status == 200 })

@@ -41,7 +41,7 @@ struct FallbackTests {
         let message = try #require(statistics.unusedTransports[.webSocket]?.message)
         if fault != .reset { #expect(statistics.unusedTransports[.webSocket]?.code == reason) }
         #expect(log.messages.contains { $0.contains("A transport is not used") && $0.contains(message) })
-        // It is a connection like any other.
+        // The connection works like any other.
         let channel = pusher.subscribe("orders")
         await world.advance(by: .seconds(1))
         #expect(channel.subscribed)
@@ -154,7 +154,7 @@ struct FallbackTests {
             await world.advance(by: .seconds(2))
         }
         #expect(times.map { $0 >= .seconds(2) } == [true, true, true, false, false])
-        // After half an hour nothing is remembered.
+        // After half an hour the memory is empty.
         world.network.blockUpgrades(with: nil)
         await world.advance(by: .seconds(1_801))
         world.server.closeConnections(code: 4200)
@@ -292,7 +292,7 @@ struct FallbackTests {
                 continue
             }
             #expect(error.code == code)
-            // WebSocket alone does not need it.
+            // A client that only uses WebSockets does not need it.
             _ = try Endpoint(key: "key", options: PusherClientOptions(endpoint: own)).request.get()
         }
     }

@@ -34,7 +34,7 @@ struct HTTPFaultTests {
             let start = world.now
             while !channel.subscribed, world.now - start < .seconds(60) { await world.advance(by: .milliseconds(100)) }
             try #require(channel.subscribed)
-            // What is held back, late or in pieces while events are under way loses none.
+            // Delayed or split data causes no loss of events.
             world.server.bufferStreams(until: Bool.random(using: &generator) ? 5_000 : nil)
             if Bool.random(using: &generator) {
                 world.server.failTransportRequests(1, of: .polling, with: .delayed(.milliseconds(300)))
@@ -76,7 +76,7 @@ struct HTTPFaultTests {
         case .refusedSend: server.failTransportRequests(1, of: .sending, with: .status(404))
         case .duplicated: server.failTransportRequests(1, of: .polling, with: .duplicated)
         }
-        // Something to send, and so a reason to notice.
+        // A message to send, so that the client notices the loss.
         if fault != .none, fault != .duplicated { pusher.subscribe("other-\(world.now)".filter { $0 != " " }) }
         if fault == .newSession || fault == .notFound { pusher.checkConnection() }
         await world.advance(by: .seconds(40))
@@ -103,7 +103,7 @@ struct HTTPFaultTests {
         #expect((15...20).contains(streamer.streams.count))
     }
 
-    /// Notes which streams are asked for.
+    /// Counts the requested streams.
     private struct CountingStreamer: HTTPStreamer {
         let streamer: InMemoryStreamer
         let streams = Log<String>()
@@ -152,7 +152,7 @@ struct HTTPFaultTests {
         let world = VirtualWorld(heartbeats: .seconds(25), transport: transport)
         let pusher = try await world.makeConnectedClient()
         await world.advance(by: .seconds(110))
-        // The heartbeats came before the activity timeout.
+        // The heartbeats arrived before the activity timeout.
         #expect(pusher.statistics.pings.sent == 0)
         await world.advance(by: .seconds(1_000))
         #expect(pusher.statistics.connections.established == 1)
@@ -180,7 +180,7 @@ struct HTTPFaultTests {
         #expect(requests.first?.headers["Authorization"] == "hush")
         let later = requests.filter { $0.url.contains("/xhr_send") }
         #expect(!later.isEmpty && later.allSatisfy { $0.url.contains("//sticky.test:") })
-        // Secrets are for the host that they were given for.
+        // Secrets go only to the host that they were given for.
         #expect(later.allSatisfy { $0.headers["Authorization"] == nil && $0.headers["X-Tenant"] == "7" })
     }
 

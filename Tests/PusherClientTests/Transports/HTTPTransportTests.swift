@@ -50,7 +50,7 @@ struct HTTPTransportTests {
 
         var last: ScriptedStreamer.Exchange { get throws { try #require(streamer.exchanges.last) } }
 
-        /// Opens the session by the first response.
+        /// Opens the session with the first response.
         func open() throws {
             loop.run()
             try last.head()
