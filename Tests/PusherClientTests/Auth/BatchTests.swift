@@ -22,7 +22,7 @@ struct BatchTests {
         )
     }
 
-    @Test("only strategies that batch take more than one")
+    @Test("only strategies with batches accept more than one channel")
     func maximumSizes() {
         struct Few: BatchAuthorizer {
             let maximumBatchSize: Int
@@ -39,7 +39,7 @@ struct BatchTests {
         #expect(AuthMethod.authorizer(authorizer: Directory()).maximumBatchSize == 100)
     }
 
-    @Test("one request asks for all of them, and each has an answer of its own")
+    @Test("one request covers all channels, and each gets its own answer")
     func endpoint() async {
         let requester = FakeRequester(
             200,
@@ -82,7 +82,7 @@ struct BatchTests {
         #expect(requester.bodies == ["socket_id=1.1&channel_name%5B%5D=private-a"])
     }
 
-    @Test("where there is no answer at all, all fail", arguments: [(500, ""), (200, "[]"), (200, "nothing")])
+    @Test("without any answer, all channels fail", arguments: [(500, ""), (200, "[]"), (200, "nothing")])
     func allFail(status: Int, body: String) async {
         let requester = FakeRequester(status, body)
         let results = await Self.batching().authorize(
@@ -93,7 +93,7 @@ struct BatchTests {
         #expect(results.allSatisfy { $0.error?.message.contains("2 channels") == true })
     }
 
-    @Test("a client asks for no more at once than the strategy takes", arguments: [(10, [5, 10, 10]), (1, [])])
+    @Test("a batch has at most as many channels as the strategy allows", arguments: [(10, [5, 10, 10]), (1, [])])
     func split(maximumSize: Int, sizes: [Int]) async throws {
         let world = VirtualWorld()
         let endpoint = AuthEndpoint(VirtualWorld.authEndpoint, isBatching: true, maximumBatchSize: maximumSize)
@@ -105,7 +105,7 @@ struct BatchTests {
         #expect(asked.sorted() == (sizes.isEmpty ? channels.map { _ in 1 } : sizes))
     }
 
-    @Test("a batch authorizer is asked once, and answers for each channel")
+    @Test("a batch authorizer is called once, and answers for each channel")
     func batchAuthorizer() async {
         let directory = Directory()
         let names = ["private-a", "private-missing", "private-error", "private-own-error"]
@@ -122,7 +122,7 @@ struct BatchTests {
         #expect(results[3].error == Directory.ownError)
     }
 
-    @Test("a batch authorizer that throws fails for all")
+    @Test("if a batch authorizer throws, all channels fail")
     func throwing() async {
         let results = await AuthMethod.authorizer(authorizer: Directory()).authorize(
             Self.requests(["private-a", "private-throw"]),
@@ -131,7 +131,7 @@ struct BatchTests {
         #expect(results.allSatisfy { $0.error?.cause is Directory.Failure })
     }
 
-    @Test("a batch authorizer can be asked for one channel, also as PusherSwift does it")
+    @Test("a batch authorizer also works for one channel, even with PusherSwift's method")
     func one() async throws {
         let directory = Directory()
         let request = AuthorizationRequest(socketID: "1.1", channelName: "private-a")

@@ -11,7 +11,7 @@ struct AuthorizedInterleavingTests {
     enum Step: CaseIterable { case subscribe, unsubscribe, authorized, unauthorized, success, error, loss, connect }
 
     @Test(
-        "The last call wins, and nothing of an old connection counts",
+        "The last call wins, and answers of an old connection have no effect",
         arguments: ["private-a", "presence-a"],
         Step.allCases
     )

@@ -4,7 +4,7 @@ import Testing
 
 /// Every pair of a state and an input. A pair that is not in the table must change nothing and have no effect. The
 /// ledger checks timers and the order of states after each input.
-@Suite("Table: what each input does in each state")
+@Suite("Table: the effect of each input in each state")
 struct ConnectionTableTests {
     typealias Row = [ConnectionInput: String]
 

@@ -2,18 +2,18 @@ import PusherClient
 import PusherProtocol
 import Testing
 
-@Suite("What impatient applications ask for")
+@Suite("Calls of impatient apps")
 struct ProbingTests {
     // MARK: Checking the connection
 
-    @Test("Checking pings at once, and an answer of any kind ends it")
+    @Test("Checking the connection pings at once, and any answer ends the check")
     func checked() {
         var client = CoreClient.connected()
         #expect(client.checkConnection() == ["stop activity", "set pong 5s", "send 1 ping"])
         #expect(client.activity() == ["stop pong", "set activity 120s"])
     }
 
-    @Test("Without an answer in time the connection is made anew")
+    @Test("Without an answer in time, the client reconnects")
     func dead() {
         var client = CoreClient.connected()
         client.checkConnection()
@@ -24,7 +24,7 @@ struct ProbingTests {
         #expect(client.state == .reconnecting)
     }
 
-    @Test("A ping that is on its way is not waited for longer; the pong timeout is never exceeded")
+    @Test("A ping under way gets no extra time, and the pong timeout is never exceeded")
     func pinged() {
         var client = CoreClient.connected()
         client.advance(by: .seconds(120))
@@ -32,7 +32,7 @@ struct ProbingTests {
         #expect(client.checkConnection(.seconds(100)).timers == ["stop pong", "set pong 5s"])
     }
 
-    @Test("Who asks again and again hears that the server is gone")
+    @Test("Repeated checks do not postpone the discovery that the server is gone")
     func repeated() {
         var client = CoreClient.connected()
         #expect(client.checkConnection().timers == ["stop activity", "set pong 5s"])
@@ -44,7 +44,7 @@ struct ProbingTests {
         #expect(transcript.told == ["report pongTimedOut"])
     }
 
-    @Test("A wait before another attempt ends; an attempt that is under way goes on")
+    @Test("A wait before another attempt ends; a running attempt continues")
     func waiting() {
         var client = CoreClient.connected()
         client.closed()
