@@ -6,7 +6,7 @@ import Testing
 @Suite("Random walk", .timeLimit(.minutes(5)))
 struct RandomWalkTests {
     /// 6 walks of 20,000 inputs. The ledger checks each one; at the end nothing may be left.
-    @Test("No order of inputs breaks what must hold, and whatever can happen does")
+    @Test("No order of inputs breaks an invariant, and every possible event happens")
     func walk() async throws {
         let coverage = try await withThrowingTaskGroup(of: Coverage.self) { group in
             for seed in UInt64(1)...6 { group.addTask { try await Self.walk(seed: seed) } }

@@ -4,7 +4,7 @@ import Testing
 
 /// Every pair of a phase and an input, for each kind of channel. A pair that is not in the table must change nothing
 /// and have no effect. The ledger checks timers and authorizations after each input.
-@Suite("Table: what each input does to a subscription in each phase")
+@Suite("Table: the effect of each input on a subscription in each phase")
 struct SubscriptionTableTests {
     typealias Row = [SubscriptionInput: String]
 

@@ -55,7 +55,7 @@ struct TransportChoiceTests {
         TransportClosure(code: nil, error: PusherClientError(code, message))
     }
 
-    @Test("a WebSocket that connects in time is alone")
+    @Test("a WebSocket that connects in time has no competitor")
     func webSocket() {
         var attempt = Attempt()
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "next in 2000.0"])
@@ -90,7 +90,7 @@ struct TransportChoiceTests {
         #expect(attempt.report?.unused[.webSocket]?.message.contains("WebSocket within 6.1 s") == true)
     }
 
-    @Test("a WebSocket that connects after HTTP began wins if it is first")
+    @Test("a WebSocket that connects after HTTP started is used if it is first")
     func lateWebSocket() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -103,7 +103,7 @@ struct TransportChoiceTests {
         )
     }
 
-    @Test("a WebSocket that is open when the greeting comes over HTTP gets a moment")
+    @Test("a WebSocket that is open when the greeting comes over HTTP gets a short time")
     func moment() {
         var preferred = Attempt()
         _ = preferred.after { $0.start(now: $1) }
@@ -145,7 +145,7 @@ struct TransportChoiceTests {
         #expect(attempt.closure?.error?.message == "HTTP 426 By HTTP streaming: HTTP 426 By HTTP polling: refused")
     }
 
-    @Test("what the server says about the app holds for all transports", arguments: [4000, 4001, 4100, 4200, 4301])
+    @Test("the server's errors about the app apply to all transports", arguments: [4000, 4001, 4100, 4200, 4301])
     func applicationCodes(code: Int) {
         for number in 1...2 {
             var attempt = Attempt()
@@ -161,7 +161,7 @@ struct TransportChoiceTests {
         }
     }
 
-    @Test("a remembered transport is alone until its time is over")
+    @Test("a remembered transport is tried alone until its time is over")
     func remembered() {
         var attempt = Attempt(remembered: (.webSocket, .milliseconds(1_100)))
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 webSocket", "remembered in 1100.0"])
@@ -183,7 +183,7 @@ struct TransportChoiceTests {
         )
     }
 
-    @Test("an attempt that nobody wants ends all that it began")
+    @Test("cancelling an attempt ends all its transports")
     func abort() {
         var attempt = Attempt()
         _ = attempt.after { $0.start(now: $1) }
@@ -198,7 +198,7 @@ struct TransportChoiceTests {
         )
     }
 
-    @Test("HTTP alone begins with its first, and the second joins after 4 s")
+    @Test("without a WebSocket the first HTTP transport starts, and the second joins after 4 s")
     func onlyHTTP() {
         var attempt = Attempt([.httpStreaming, .httpPolling])
         #expect(attempt.after { $0.start(now: $1) } == ["open 1 httpStreaming", "next in 4000.0"])
@@ -207,7 +207,7 @@ struct TransportChoiceTests {
 
     // MARK: Memory
 
-    @Test("the transport that worked last is tried alone for twice its latency and a second")
+    @Test("the transport that worked last is tried alone for twice its latency plus a second")
     func rememberWebSocket() {
         var memory = TransportMemory()
         #expect(memory.plan(Self.all, now: Instant()) == .init(Self.all))
@@ -233,7 +233,7 @@ struct TransportChoiceTests {
         #expect(memory.plan(Self.all, now: Instant()).remembered?.transport == .webSocket)
     }
 
-    @Test("a transport that is not allowed any more, or is the only one, is not tried first")
+    @Test("a transport that is no longer allowed, or the only one, is not tried first")
     func rememberedElsewhere() {
         var memory = TransportMemory()
         memory.connected(.webSocket, latency: .zero, now: Instant())
@@ -241,7 +241,7 @@ struct TransportChoiceTests {
         #expect(memory.plan([.webSocket], now: Instant()).remembered == nil)
     }
 
-    @Test("a stream that is lost early twice gives way to polling, for half an hour")
+    @Test("a stream that is lost early twice is replaced by polling, for half an hour")
     func unstableStream() {
         var memory = TransportMemory()
         func lose(_ transport: PusherTransport, after lifetime: Duration) {

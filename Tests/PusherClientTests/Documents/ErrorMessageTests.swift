@@ -47,7 +47,7 @@ struct ErrorMessageTests {
     /// Words that look like type names.
     private static let names: Set = ["WebSocket", "SignalR", "ServerSentEvents", "LongPolling", "GiB"]
 
-    @Test("none has the name of a Swift type or a word of NIO in it", arguments: folders)
+    @Test("no message has the name of a Swift type or a word of NIO in it", arguments: folders)
     func words(folder: String) throws {
         for message in try Self.messages(in: folder) {
             let types = message.text.matches(of: /\b[A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+\b/).map { String($0.0) }
@@ -71,7 +71,7 @@ struct ErrorMessageTests {
     }
 
     @Test(
-        "each code is one that an error has",
+        "each error has a code that exists",
         arguments: [
             ("PusherCore/Errors/PusherClientError.swift", ["PusherClient", "PusherCore"]),
             ("PusherCore/Errors/AuthorizationError.swift", ["PusherClient", "PusherCore"]),
@@ -99,7 +99,7 @@ struct ErrorMessageTests {
         #expect(codes.filter { !used.contains($0) && !named.contains($0) } == [])
     }
 
-    @Test("those of the tool are sentences without names of types")
+    @Test("the tool's messages are sentences without names of types")
     func tool() throws {
         let root = TestSources.package.appendingPathComponent("Sources/pusher")
         var count = 0
@@ -116,7 +116,7 @@ struct ErrorMessageTests {
         #expect(count > 30)
     }
 
-    @Test("a message is found however it is written")
+    @Test("the scanner finds a message in every form")
     func scanner() {
         let source = #"""
             // PusherClientError(.notConnected, "a comment")

@@ -10,7 +10,7 @@ struct WarningLimiterTests {
 
     private func at(_ seconds: Int) -> Instant { Instant(after: .seconds(seconds)) }
 
-    @Test("the first of a kind is logged, and then one a minute, with the number of those left out")
+    @Test("the first of a kind is logged, and then one a minute, with the number of those in between")
     func pace() {
         var limiter = WarningLimiter()
         #expect(limiter.admit(kind("a"), now: at(0)) == 0)

@@ -3,7 +3,7 @@ import PusherClient
 import TestSupport
 import Testing
 
-@Suite("The tool, when nobody reads what it prints", .timeLimit(.minutes(5)))
+@Suite("The tool, when its output has no reader", .timeLimit(.minutes(5)))
 struct ClosedPipeTests {
     /// The exit status of a program that a broken pipe stops.
     private static let brokenPipe = "status 141"
@@ -57,7 +57,7 @@ struct ClosedPipeTests {
     }
 
     #if os(Linux)
-        @Test("a disk that is full is an error with a text")
+        @Test("a full disk is an error with a text")
         func fullDisk() async throws {
             let shell = try run(#""$0/pusher" demo > /dev/full"#)
             var lines: [String] = []

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Connections that are disturbed, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Disturbed connections, on real sockets", .timeLimit(.minutes(5)))
 struct DisturbedConnectionTests {
     @Test(
         "bytes that come one by one, or late: handshake, upgrade and all events arrive, whole and in order",
@@ -25,7 +25,7 @@ struct DisturbedConnectionTests {
     }
 
     @Test(
-        "bytes that are changed on the way: closed with the code for it, reported, and made again",
+        "corrupted bytes: the client closes with the right code, reports that, and reconnects",
         arguments: [(1, PusherClientError.Code.protocolViolation, 1002), (7, .invalidText, 1007)]
     )
     func corrupted(interval: Int, code: PusherClientError.Code, closeCode: Int) async throws {
@@ -46,7 +46,7 @@ struct DisturbedConnectionTests {
     }
 
     @Test(
-        "bytes of TLS that are changed on the way, either way, are called that, and the connection is made again",
+        "corrupted bytes of TLS, in either direction: the client reports them as such, and reconnects",
         arguments: [PusherTestRelay.Directions.toClient, .toServer]
     )
     func corruptedTLS(directions: PusherTestRelay.Directions) async throws {

@@ -9,7 +9,7 @@ import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("Certificates, good and bad", .timeLimit(.minutes(5)))
+@Suite("Certificates, valid and invalid", .timeLimit(.minutes(5)))
 struct RefusedCertificateTests {
     static let refused: [(TestChain.Kind, String, TLSFailure.Reason, String)] = [
         (.expired, "127.0.0.1", .expired, "has expired"),
@@ -30,7 +30,7 @@ struct RefusedCertificateTests {
     ]
 
     @Test(
-        "a bad one is refused and told why, each attempt is one of the retry policy's, and none is without TLS",
+        "an invalid one is rejected with the reason, the retry policy decides on each attempt, and all use TLS",
         arguments: refused
     )
     func refusal(kind: TestChain.Kind, host: String, reason: TLSFailure.Reason, words: String) async throws {
@@ -80,7 +80,7 @@ struct RefusedCertificateTests {
     }
 
     @Test(
-        "a good one is accepted: of the root itself, by way of another authority, for a name or an address only",
+        "a valid one is accepted: from the root itself, through another authority, for a name or an address only",
         arguments: [
             (TestChain.Kind.direct, "127.0.0.1"), (.direct, "localhost"), (.withIntermediate, "127.0.0.1"),
             (.withIntermediate, "localhost"), (.addressOnly, "127.0.0.1"), (.nameOnly, "localhost"),
@@ -110,7 +110,7 @@ struct RefusedCertificateTests {
     }
 
     @Test(
-        "an authorization request says why too, as far as it is known",
+        "an authorization request reports the reason too, as far as it is known",
         arguments: [
             (TestChain.Kind.otherHost, TLSFailure.Reason.hostMismatch), (.unknownRoot, .certificateRefused),
             (.expired, .certificateRefused),
@@ -150,7 +150,7 @@ struct RefusedCertificateTests {
         }
     }
 
-    @Test("a server that wants a certificate of the client, and gets none, is told apart")
+    @Test("a missing client certificate has its own reason")
     func clientCertificate() async throws {
         let certificates = try TestCertificates()
         try await withScriptedServer(tls: certificates.demandingServerContext) { peer in

@@ -13,7 +13,7 @@ struct SoakTests {
         )
     }
 
-    @Test("50 clients whose server comes back are spread, and all recover")
+    @Test("50 clients whose server returns spread their attempts, and all recover")
     func herd() async throws {
         try await expectSuccess(["herd", "--clients", "50", "--base", "200", "--outage", "300"], ending: "spread")
     }

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Disconnecting, whatever the client is at", .timeLimit(.minutes(5)))
+@Suite("Disconnecting, in every state", .timeLimit(.minutes(5)))
 struct DisconnectingTests {
     let world = VirtualWorld()
 
@@ -51,7 +51,7 @@ struct DisconnectingTests {
     }
 
     @Test(
-        "disconnect() is the end of it: no timer, no socket, no attempt, now or later (PusherSwift 459, 373, 195, 202)",
+        "disconnect() leaves no timer, socket or attempt, now or later (PusherSwift 459, 373, 195, 202)",
         arguments: Moment.allCases
     )
     func end(moment: Moment) async throws {
