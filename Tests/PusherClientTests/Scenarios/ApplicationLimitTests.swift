@@ -5,12 +5,12 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: what an application makes grow", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Limits: resources that an app uses", .timeLimit(.minutes(5)), .overEachTransport)
 struct ApplicationLimitTests {
     let world = VirtualWorld()
 
     @Test(
-        "a channel too many is refused, ends its sequences, and is told as any refusal",
+        "a channel beyond the limit is rejected, ends its sequences, and is reported like any rejection",
         arguments: ["orders", "private-orders", "presence-orders"]
     )
     func channels(name: String) async throws {
@@ -48,7 +48,7 @@ struct ApplicationLimitTests {
         #expect(other !== channel)
     }
 
-    @Test("a channel that is unsubscribed makes room at once, also while the server's answer is due")
+    @Test("an unsubscribed channel frees its place at once, even before the server's answer")
     func unansweredChannel() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
         let second = try await world.atOnce {
@@ -63,7 +63,7 @@ struct ApplicationLimitTests {
         #expect(pusher.subscribe("third").fault == nil)
     }
 
-    @Test("a channel that is wanted again before the server's answer counts as well")
+    @Test("a channel that is subscribed again before the server's answer counts as well")
     func reinstatedChannel() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(channels: 1)))
         let first = try await world.atOnce {
@@ -79,7 +79,10 @@ struct ApplicationLimitTests {
 
     enum Target: String, CaseIterable { case client, channel, user, watchlist }
 
-    @Test("a callback too many is not bound, and reported; what is unbound makes room", arguments: Target.allCases)
+    @Test(
+        "a callback beyond the limit is not bound, and is reported; unbinding frees a place",
+        arguments: Target.allCases
+    )
     func bindings(target: Target) async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 3)))
         let delegate = RecordingDelegate()
@@ -140,7 +143,7 @@ struct ApplicationLimitTests {
         #expect(delegate.errors.count == 3)
     }
 
-    @Test("callbacks of all kinds count together, and sequences do not")
+    @Test("callbacks of all kinds share a limit, and sequences do not count")
     func bindingsOfAllKinds() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(bindings: 4)))
         let delegate = RecordingDelegate()

@@ -39,7 +39,7 @@ struct AwaitedListenerTests {
         return numbers
     }
 
-    @Test("a sequence whose consumer moves loses nothing: the client reads on when half of it is taken")
+    @Test("a consumer that makes progress loses no event: the client reads on when half is taken")
     func movingConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         var events = channel.events.makeAsyncIterator()
@@ -110,7 +110,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 196])
     }
 
-    @Test("a consumer that moves too slowly is waited for 5 s, and pings are answered meanwhile", .ofWebSocketOnly)
+    @Test("the client waits up to 5 s for a slow consumer, and answers pings meanwhile", .ofWebSocketOnly)
     func slowConsumer() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
@@ -134,7 +134,9 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.delivered == 200)
     }
 
-    @Test("a queue that stalls for longer than the pong timeout costs events, which is told, and not the connection")
+    @Test(
+        "a queue that stalls for longer than the pong timeout costs events, which is reported, but not the connection"
+    )
     func stalledQueue() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let (pusher, channel) = try await subscribed(
@@ -178,7 +180,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("all buffers together have a limit, of which those that nobody reads take half")
+    @Test("all buffers share a limit, and those that nobody reads use at most half")
     func total() async throws {
         let (pusher, channel) = try await subscribed(
             .virtual(limits: .init(listenerBufferSize: 10_000_000, totalBufferSize: 1_000_000))
@@ -222,7 +224,7 @@ struct AwaitedListenerTests {
         #expect(events.droppedCount == 0)
     }
 
-    @Test("a connection that is lost while the client waits for a listener is made again", .ofWebSocketOnly)
+    @Test("a connection that is lost while the client waits for a listener is replaced", .ofWebSocketOnly)
     func losing() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let events = channel.events
@@ -241,7 +243,7 @@ struct AwaitedListenerTests {
     }
 
     @Test(
-        "a listener that does not move is judged by its time on all connections, however short each is",
+        "a stalled listener's time counts across connections, however short each is",
         .ofWebSocketOnly
     )
     func shortConnections() async throws {
@@ -263,7 +265,7 @@ struct AwaitedListenerTests {
         #expect(unread.droppedCount >= 170)
     }
 
-    @Test("a listener that fills later has its 90 ms too")
+    @Test("a listener that fills later has its own 90 ms")
     func laterListener() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let early = channel.events(named: "early")
@@ -285,7 +287,7 @@ struct AwaitedListenerTests {
         #expect(try await !isPaused(pusher))
     }
 
-    @Test("a sequence that is dropped while the client waits for it lets it go on")
+    @Test("releasing a sequence ends the client's wait for it")
     func droppedSequence() async throws {
         let (pusher, channel) = try await subscribed(.virtual(limits: .init(sequenceBuffer: 4)))
         let received = Log<Int>()
@@ -300,7 +302,7 @@ struct AwaitedListenerTests {
         #expect(pusher.statistics.events.dropped == [:])
     }
 
-    @Test("events that the app hands over without a connection are dropped when the buffer is full")
+    @Test("events that the app passes in without a connection are dropped when the buffer is full")
     func withoutConnection() async throws {
         let pusher = world.makeClient(.virtual(limits: .init(sequenceBuffer: 4)))
         let channel = pusher.subscribe("orders")

@@ -92,7 +92,7 @@ struct BackPressureTests {
     }
 
     @Test(
-        "a sequence that nobody reads keeps the newest, counts what it drops, and that is reported",
+        "a sequence that nobody reads keeps the newest events, and reports how many it drops",
         .ofWebSocketOnly,
         arguments: Source.allCases
     )
@@ -137,7 +137,7 @@ struct BackPressureTests {
     enum Queue: CaseIterable { case own, main, mainBesideLoop }
 
     @Test(
-        "a handler that blocks holds up neither pings, pongs, sequences nor calls; what waits for it is bounded",
+        "a handler that blocks delays neither pings, pongs, sequences nor calls; its waiting events are limited",
         arguments: Queue.allCases
     )
     func blockingHandler(queue: Queue) async throws {

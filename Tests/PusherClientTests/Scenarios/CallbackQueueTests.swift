@@ -44,7 +44,7 @@ struct CallbackQueueTests {
         #expect(isMain.elements == [true])
     }
 
-    @Test("what is bound in a callback gets the events that came while it waited for its queue")
+    @Test("a callback that is bound in a callback gets the events that waited for its queue")
     func bindingInCallbacks() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
@@ -80,7 +80,7 @@ struct CallbackQueueTests {
         func subscribedToChannel(name: String) { if name == "news" { bind?() } }
     }
 
-    @Test("events that nobody would be called for do not count as dropped", .ofWebSocketOnly)
+    @Test("events without a callback do not count as dropped", .ofWebSocketOnly)
     func nobodyBound() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -142,7 +142,7 @@ struct CallbackQueueTests {
         func show(_ line: String) { lines.append(line) }
     }
 
-    @Test("a blocked queue holds up neither socket nor sequences; the newest callbacks wait, the rest is reported")
+    @Test("a blocked queue delays neither socket nor sequences; the newest callbacks wait, and drops are reported")
     func blockedQueue() async throws {
         let queue = DispatchQueue(label: "blocked")
         let pusher = try await world.makeConnectedClient(
@@ -222,7 +222,7 @@ struct CallbackQueueTests {
         func subscribedToChannel(name: String) { calls.append("subscribed") }
     }
 
-    @Test("callbacks that wait for their queue do not run after unsubscribe() has returned on it")
+    @Test("waiting callbacks do not run after unsubscribe() has returned on their queue")
     func unsubscribeWithWaitingCallbacks() async throws {
         let queue = DispatchQueue(label: "blocked")
         let pusher = try await world.makeConnectedClient(.virtual(callbackQueue: .queue(queue)))
@@ -242,7 +242,7 @@ struct CallbackQueueTests {
         #expect(calls.elements.isEmpty)
     }
 
-    @Test("a queue that never runs is mentioned in the log, once")
+    @Test("a queue that never runs is logged once")
     func queueThatNeverRuns() async throws {
         let queue = DispatchQueue(label: "stopped")
         queue.suspend()
@@ -264,7 +264,7 @@ struct CallbackQueueTests {
 struct SequenceTests {
     let world = VirtualWorld()
 
-    @Test("a slow consumer keeps the newest, and what was dropped is counted and reported once a spell")
+    @Test("a slow consumer keeps the newest events, and drops are counted and reported once for each stall")
     func slowConsumer() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 3)))
         var errors = pusher.errors.makeAsyncIterator()
@@ -279,7 +279,7 @@ struct SequenceTests {
         }
     }
 
-    @Test("nothing is lost between making a sequence and iterating it, nor between two iterators")
+    @Test("no event is lost between making a sequence and iterating it, or between two iterators")
     func madeIsRegistered() async throws {
         let pusher = try await world.makeConnectedClient()
         let events = pusher.events
@@ -289,7 +289,7 @@ struct SequenceTests {
         for await event in events.prefix(2) { #expect(["3", "4"].contains(event.data)) }
     }
 
-    @Test("a sequence that is dropped is forgotten, also in the middle of an iteration")
+    @Test("a released sequence is forgotten, even during an iteration")
     func dropped() async throws {
         let pusher = try await world.makeConnectedClient()
         let registry = pusher.engine.clientListeners
@@ -324,7 +324,7 @@ struct SequenceTests {
         for await _ in channel.events { Issue.record("an event of a channel that is out of use") }
     }
 
-    @Test("statuses begin with what is, and tell every change with its reason")
+    @Test("statuses begin with the current one, and report every change with its reason")
     func statuses() async throws {
         let pusher = try await world.makeConnectedClient()
         var statuses = pusher.statuses.makeAsyncIterator()

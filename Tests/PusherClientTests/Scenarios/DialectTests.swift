@@ -19,7 +19,7 @@ struct DialectTests {
         return VirtualWorld(options)
     }
 
-    @Test("subscribe, receive, ping, lose, come back, unsubscribe", arguments: dialects)
+    @Test("subscribe, receive, ping, lose, reconnect, unsubscribe", arguments: dialects)
     func life(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let delegate = RecordingDelegate()
@@ -52,7 +52,7 @@ struct DialectTests {
         #expect(delegate.errors.elements.map(\.code) == [4200])
     }
 
-    @Test("an unknown key is refused for good", arguments: dialects.filter { $0.0 != "pusher-fake" })
+    @Test("an unknown key stops the client", arguments: dialects.filter { $0.0 != "pusher-fake" })
     func unknownKey(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let pusher = world.makeClient(key: "unknown")
@@ -65,7 +65,7 @@ struct DialectTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("a refused subscription fails, in whatever words", arguments: dialects)
+    @Test("a rejected subscription fails, whatever its words", arguments: dialects)
     func refusedSubscription(name: String, dialect: PusherTestServer.Dialect) async throws {
         let world = world(dialect)
         let delegate = RecordingDelegate()

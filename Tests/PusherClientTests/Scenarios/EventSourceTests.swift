@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("What all sources of events offer", .timeLimit(.minutes(5)))
+@Suite("The event sources, and their common members", .timeLimit(.minutes(5)))
 struct EventSourceTests {
     let world = VirtualWorld()
 
@@ -44,7 +44,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("each way is in the table of the article", arguments: Form.allCases)
+    @Test("the article's table has each way", arguments: Form.allCases)
     func table(form: Form) throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let article = tests.deletingLastPathComponent().deletingLastPathComponent()
@@ -171,7 +171,7 @@ struct EventSourceTests {
         return all
     }
 
-    @Test("typed events say who sent them, in sequences and callbacks")
+    @Test("typed events have their sender, in sequences and callbacks")
     func senders() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(user: "ada"))
         let room = pusher.subscribe("presence-a")

@@ -5,7 +5,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("The names that everybody types first", .timeLimit(.minutes(5)))
+@Suite("The names that developers try first", .timeLimit(.minutes(5)))
 struct NamesTests {
     let world = VirtualWorld()
 
@@ -63,7 +63,7 @@ struct OptionPropertyTests {
         #expect(PusherClientOptions(cluster: "eu").host == "ws-eu.pusher.com")
     }
 
-    @Test("every property can be set, and a client takes the values that they have when it is made")
+    @Test("every property can be set, and a client takes the values that it is made with")
     func snapshot() async throws {
         let options = PusherClientOptions.virtual()
         options.retryPolicy = .delays([.seconds(7)])
@@ -80,7 +80,7 @@ struct OptionPropertyTests {
         #expect(pusher.connection.endpoint.host == "server.test")
     }
 
-    @Test("how to authorize can be changed for the clients that were made with the options")
+    @Test("changing the authorization method also applies to existing clients with these options")
     func authMethod() async throws {
         let options = PusherClientOptions.virtual(authMethod: .noMethod)
         let pusher = try await world.makeConnectedClient(options)
@@ -105,7 +105,7 @@ struct OptionPropertyTests {
         }
     }
 
-    @Test("what a property owned may use the options when it is released")
+    @Test("an object that a property owned may use the options when it is released")
     func release() {
         final class Owner: Sendable, RetryPolicy {
             let options: PusherClientOptions

@@ -4,7 +4,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("What is dropped is freed, whatever the client is doing", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Released objects are freed, whatever the client is doing", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReleaseTests {
     /// The client's state when an object is released.
     enum Situation: String, CaseIterable, Sendable {
@@ -120,7 +120,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "a client: with it go its channels, closures, authorizers, sockets, timers and waits",
+        "a client is freed with its channels, closures, authorizers, sockets, timers and waits",
         arguments: Situation.allCases
     )
     func client(situation: Situation) async throws {
@@ -171,7 +171,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "a channel that is unsubscribed: its closures and sequences go, and the client stays",
+        "an unsubscribed channel is freed with its closures and sequences, and the client stays",
         arguments: Situation.allCases
     )
     func channel(situation: Situation) async throws {
@@ -200,7 +200,7 @@ struct ReleaseTests {
         #expect(pusher.engine.read { $0.machine.authorizations.isEmpty } || situation == .signingIn)
     }
 
-    @Test("sequences: nothing is kept up for one that nobody has any more", arguments: Situation.allCases)
+    @Test("released sequences are freed", arguments: Situation.allCases)
     func sequences(situation: Situation) async throws {
         let pusher = makeClient(for: situation)
         let channel = try #require(pusher.connection.channels.find(name: "private-orders"))
@@ -261,7 +261,7 @@ struct ReleaseTests {
     }
 
     @Test(
-        "calls that wait, and their tasks: a cancelled one leaves nothing",
+        "waiting calls are freed with their tasks, and cancelled ones leave nothing",
         arguments: Situation.allCases,
         Call.allCases
     )

@@ -5,7 +5,7 @@ import Testing
 @testable import PusherClient
 
 /// Observed behaviour of Laravel Reverb, and how the client has to handle it.
-@Suite("Reverb's limits and refusals", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Reverb's limits and rejections", .timeLimit(.minutes(5)), .overEachTransport)
 struct ReverbLimitTests {
     private static func world(_ change: (inout PusherTestServer.Options) -> Void = { _ in }) -> VirtualWorld {
         var options = PusherTestServer.Options()
@@ -55,7 +55,7 @@ struct ReverbLimitTests {
         #expect(pusher.statistics.subscriptions.repeated == 7)
     }
 
-    @Test("100 channels are subscribed within 25 s, after a reconnect too", arguments: [false, true])
+    @Test("100 channels are subscribed within 25 s, even after a reconnect", arguments: [false, true])
     func hundred(dropsConnections: Bool) async throws {
         let world = Self.world { $0.messageLimit = .init(count: 5, endsConnection: dropsConnections) }
         let pusher = try await world.makeConnectedClient()
@@ -82,7 +82,7 @@ struct ReverbLimitTests {
         #expect(subscribesReceived(world) < 190)
     }
 
-    @Test("A limit of a minute that drops connections is learned too, at the cost of a few")
+    @Test("A limit for each minute that drops connections is learned too, at the cost of a few")
     func defaultsThatDrop() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 60, window: .seconds(60), endsConnection: true) }
         let pusher = try await world.makeConnectedClient()
@@ -96,7 +96,7 @@ struct ReverbLimitTests {
         #expect(pusher.statistics.connections.established == established + 1)
     }
 
-    @Test("A server that takes nothing is asked a few times, and then the subscriptions fail with its words")
+    @Test("A server that accepts nothing is asked a few times, and then the subscriptions fail with its words")
     func forever() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 0) }
         let pusher = try await world.makeConnectedClient()
@@ -113,7 +113,7 @@ struct ReverbLimitTests {
         #expect(channels.allSatisfy { !$0.subscribed })
     }
 
-    @Test("Pings over the limit are not reported, come less often, and leave room for subscriptions")
+    @Test("Pings beyond the limit are not reported, become rarer, and do not crowd out subscriptions")
     func pings() async throws {
         let world = Self.world { $0.messageLimit = .init(count: 20, window: .seconds(60)) }
         let pusher = try await world.makeConnectedClient()
@@ -137,7 +137,7 @@ struct ReverbLimitTests {
 
     // MARK: Refusals
 
-    @Test("One of five private subscriptions with a bad signature fails at once, and no other")
+    @Test("Of five private subscriptions, the one with an invalid signature fails at once, and no other")
     func badSignature() async throws {
         let world = Self.world()
         let pusher = try await world.makeConnectedClient()

@@ -189,7 +189,7 @@ struct SecrecyOfFailuresTests {
         search(display, for: secrets())
     }
 
-    @Test("signatures that are made here, right and wrong ones", arguments: ["hush-application", "hush-other"])
+    @Test("signatures of the client, valid and invalid", arguments: ["hush-application", "hush-other"])
     func inline(secret: String) async throws {
         let world = VirtualWorld(makeServerOptions())
         let display = Display()
@@ -202,7 +202,7 @@ struct SecrecyOfFailuresTests {
         search(display, for: secrets())
     }
 
-    @Test("authorizers that throw what they know")
+    @Test("authorizers that throw secrets")
     func throwing() async throws {
         // Its text is the app's. It is a cause, and the client never shows it by itself.
         struct Failure: Error, CustomStringConvertible { var description: String { "hush-thrown" } }
@@ -229,7 +229,7 @@ struct SecrecyOfFailuresTests {
         for line in lines.messages { #expect(SecretSearch.secret(in: line) == nil) }
     }
 
-    @Test("the search finds what is shown")
+    @Test("the search finds shown secrets")
     func search() {
         let signature = String(repeating: "0123456789abcdef", count: 4)
         for text in ["x hush x", "app-secret", "auth: app-key:\(signature)", Self.masterKey.lowercased() + "hush"] {

@@ -27,7 +27,7 @@ struct SecrecyTests {
     }
 
     @Test(
-        "no log at any level, no error and no callback for debugging shows one",
+        "no log at any level, no error and no debug callback shows one",
         arguments: [PusherTestServer.Dialect.pusher, .soketi, .reverb]
     )
     func nothingLeaks(dialect: PusherTestServer.Dialect) async throws {

@@ -6,7 +6,7 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Limits: what a server makes grow", .timeLimit(.minutes(5)), .overEachTransport)
+@Suite("Limits: resources that a server uses", .timeLimit(.minutes(5)), .overEachTransport)
 struct ServerLimitTests {
     let world = VirtualWorld()
 
@@ -33,7 +33,7 @@ struct ServerLimitTests {
         world.server.sendText(#"{"event":"pusher_internal:\#(event)","channel":"presence-a","data":\#(data)}"#)
     }
 
-    @Test("a list of members that is too long is cut and reported; one's own member stays in it")
+    @Test("a list of members that is too long is cut and reported; the own member stays")
     func memberList() async throws {
         let (pusher, channel) = try await join(.init(members: 3))
         let delegate = RecordingDelegate()
@@ -59,7 +59,7 @@ struct ServerLimitTests {
         #expect(added.map(\.userId) == ["1", "2"])
     }
 
-    @Test("all that one read has brought is carried out before the next one")
+    @Test("all messages of one read are handled before the next read")
     func oneRead() async throws {
         let pusher = try await world.makeConnectedClient()
         let received = Log<PusherEvent>()
@@ -82,7 +82,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.count == 0)
     }
 
-    @Test("members for whom there is no room are neither kept nor told, and that is reported once")
+    @Test("members beyond the limit are neither kept nor reported, and that is reported once")
     func membersWhoCome() async throws {
         let (pusher, channel) = try await join(.init(members: 3))
         let delegate = RecordingDelegate()
@@ -111,7 +111,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.count == 2)
     }
 
-    @Test("members take no more memory than one message, however few they are", .ofWebSocketOnly)
+    @Test("few members take no more memory than one message", .ofWebSocketOnly)
     func memberSize() async throws {
         let (pusher, channel) = try await join(.init(messageSize: 10_000))
         let delegate = RecordingDelegate()
@@ -138,7 +138,7 @@ struct ServerLimitTests {
     }
 
     @Test(
-        "a member who grows beyond what there is room for stays as before, and that is what is reported",
+        "a member who exceeds the limit on bytes keeps the old data, and that is reported",
         .ofWebSocketOnly
     )
     func grownMember() async throws {
@@ -153,7 +153,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.first?.message.contains("a member of \"presence-a\" stays as before") == true)
     }
 
-    @Test("more watched users than may be are left out and reported, once for each connection", .ofWebSocketOnly)
+    @Test("watched users beyond the limit are left out and reported, once for each connection", .ofWebSocketOnly)
     func watchlist() async throws {
         let method = UserAuthMethod.inline(secret: world.server.options.application.secret) { #"{"id":"ada"}"# }
         let pusher = try await world.makeConnectedClient(
@@ -186,7 +186,7 @@ struct ServerLimitTests {
         #expect(delegate.errors.elements.count { $0.clientError.code == .tooManyMembers } == 2)
     }
 
-    @Test("texts and names of a server are cut in errors, also where one character is as long as a message")
+    @Test("texts and names of a server are cut in errors, even if one character is as long as a message")
     func errorTexts() async throws {
         let long = "e" + String(repeating: "\u{301}", count: 100_000)
         world.server.failConnections(1, with: .firstMessage(#"{"event":"\#(long)","data":{}}"#))
@@ -215,7 +215,7 @@ struct ServerLimitTests {
         }
     }
 
-    @Test("a socket id of any length is none")
+    @Test("a socket id of any length is rejected if it is too long")
     func socketID() async throws {
         let id = String(repeating: "12.", count: 67)
         let data = #"{"socket_id":"\#(id)","activity_timeout":30}"#
@@ -231,7 +231,7 @@ struct ServerLimitTests {
         #expect(pusher.connection.connectionState == .connected)
     }
 
-    @Test("changes that wait for a queue are bounded too; the last one is that of the state, and the loss is reported")
+    @Test("changes that wait for a queue are limited too; the last state is delivered, and drops are reported")
     func changes() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = try await world.makeConnectedClient(
@@ -261,7 +261,7 @@ struct ServerLimitTests {
         #expect(codes.last?.message.contains("Callbacks dropped") == true)
     }
 
-    @Test("outcomes of subscriptions cost no change of the state, and the delegate hears that some were dropped")
+    @Test("outcomes of subscriptions displace no change of state, and drops are reported to the delegate")
     func outcomes() async throws {
         let queue = DispatchQueue(label: "stopped")
         let pusher = world.makeClient(.virtual(limits: .init(pendingCallbacks: 10), callbackQueue: .queue(queue)))

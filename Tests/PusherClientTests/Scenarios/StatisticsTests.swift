@@ -27,7 +27,7 @@ struct StatisticsTests {
         #expect(connections.timeConnected == .seconds(67))
     }
 
-    @Test("a machine that was suspended is the reason of the loss, not the server that did not answer")
+    @Test("a suspension is the reason of the loss, not the server's silence")
     func suspended() async throws {
         let pusher = try await world.makeConnectedClient()
         world.network.blackHoleLinks()
@@ -37,7 +37,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.connections.lost == [.suspended: 1])
     }
 
-    @Test("a ping's round trip is that of the pong")
+    @Test("a ping's round trip is measured by its pong")
     func roundTrip() async throws {
         world.server.delayMessages(by: .milliseconds(40))
         let pusher = world.makeClient()
@@ -49,7 +49,7 @@ struct StatisticsTests {
         #expect(pings.sent == 1 && pings.answered == 1 && pings.roundTrip.last == .milliseconds(40))
     }
 
-    @Test("messages and their bytes are counted, both ways", .ofWebSocketOnly)
+    @Test("messages and their bytes are counted in both directions", .ofWebSocketOnly)
     func traffic() async throws {
         let pusher = try await world.makeConnectedClient()
         let before = pusher.statistics.messages
@@ -70,7 +70,7 @@ struct StatisticsTests {
         #expect(sent.bytesSent - before.bytesSent == texts.reduce(0) { $0 + $1.utf8.count })
     }
 
-    @Test("every event is counted, those that came with others in one read too")
+    @Test("every event is counted, even if several arrive in one read")
     func events() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -91,7 +91,7 @@ struct StatisticsTests {
         #expect(events.dropped == [.notSubscribed: 500])
     }
 
-    @Test("an event that nobody was bound to is delivered and unhandled, the client's own events are neither")
+    @Test("an event without a callback is delivered and unhandled, the client's own events are neither")
     func unhandled() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -106,7 +106,7 @@ struct StatisticsTests {
         _ = sequence
     }
 
-    @Test("events of the user are counted as others are")
+    @Test("events of the user are counted like others")
     func userEvents() async throws {
         let pusher = world.makeClient(.virtual(user: "7"))
         pusher.user.bind(eventName: "note") { _ in }
@@ -121,7 +121,7 @@ struct StatisticsTests {
         #expect(statistics.signIns.succeeded == 1 && statistics.authorizations.succeeded == 1)
     }
 
-    @Test("a sequence that is not read drops and counts, each one for itself")
+    @Test("each unread sequence drops and counts separately")
     func sequenceOverflow() async throws {
         let pusher = try await world.makeConnectedClient(.virtual(limits: .init(sequenceBuffer: 10)))
         let orders = pusher.subscribe("orders")
@@ -134,7 +134,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.events.dropped == [.sequenceOverflow: 31])
     }
 
-    @Test("callbacks that a slow queue cost are counted")
+    @Test("callbacks that a slow queue drops are counted")
     func callbackOverflow() async throws {
         let queue = DispatchQueue(label: "callbacks")
         let pusher = try await world.makeConnectedClient(
@@ -153,7 +153,7 @@ struct StatisticsTests {
         #expect(pusher.statistics.events.dropped == [.callbackOverflow: 15])
     }
 
-    @Test("data that does not decode is counted for each consumer that wanted it decoded")
+    @Test("data that does not decode is counted for each consumer that decodes it")
     func undecodable() async throws {
         let pusher = try await world.makeConnectedClient()
         let orders = pusher.subscribe("orders")
@@ -207,7 +207,7 @@ struct StatisticsTests {
         func outgoing(_ payload: EventPayload) throws -> [EventPayload] { throw Refusal() }
     }
 
-    @Test("client events are accepted and sent, or refused before they come to the queue")
+    @Test("client events are accepted and sent, or rejected before they are queued")
     func clientEvents() async throws {
         let pusher = try await world.makeConnectedClient()
         let chat = pusher.subscribe("private-chat")
@@ -221,7 +221,7 @@ struct StatisticsTests {
         #expect(events.accepted == 2 && events.sent == 2 && events.refused == 2 && events.dropped == 0)
     }
 
-    @Test("the latency of an authorization is that of the backend, and a subscription counts as it ends")
+    @Test("the latency of an authorization is the backend's, and a subscription counts when it ends")
     func authorization() async throws {
         world.server.failAuthorizations(1, with: .delayed(.seconds(2)))
         world.server.failAuthorizations(1, with: .status(403))

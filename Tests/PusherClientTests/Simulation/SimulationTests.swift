@@ -22,7 +22,7 @@ struct SimulationTests {
         #expect(await run(Simulation(seed: 78)).digest != first.digest)
     }
 
-    @Test("A script that was written down is run as it stands")
+    @Test("A stored script runs unchanged")
     func script() async {
         let simulation = Simulation(
             Settings(seed: 1),
@@ -44,7 +44,7 @@ struct SimulationTests {
         #expect(simulation.transcript.contains(".init(.close(code: Optional(4200)), isOnLoop: true, settles: false),"))
     }
 
-    @Test("What fails is shrunk to what it takes to fail")
+    @Test("A failing script is shrunk to the steps that fail")
     func shrinking() async {
         let noChannel = "no channel!"
         let actions: [Action] = [
@@ -59,7 +59,7 @@ struct SimulationTests {
         #expect(shrunk?.actions == [PlannedAction(.publish(noChannel, event: "first"))])
     }
 
-    @Test("What clients log, and print of their errors, has no secret in it", arguments: UInt64(101)...106)
+    @Test("Logs and printed errors of clients contain no secret", arguments: UInt64(101)...106)
     func secrets(seed: UInt64) async {
         let outcome = await onThread { Simulation(seed: seed).run(showsAll: true) }
         #expect(outcome.violations == [])
@@ -71,7 +71,7 @@ struct SimulationTests {
         #expect(line == nil)
     }
 
-    @Test("What needs a connection is counted as brought about where there is one")
+    @Test("Events that need a connection are counted if there is one")
     func coverage() async {
         let simulation = Simulation(
             Settings(seed: 1),
@@ -93,9 +93,9 @@ struct SimulationTests {
 }
 
 /// Defects that only seeds have found so far, each in as few steps as possible.
-@Suite("Simulation: what seeds have found", .timeLimit(.minutes(5)))
+@Suite("Simulation: defects that seeds have found", .timeLimit(.minutes(5)))
 struct SimulationRegressionTests {
-    @Test("A member stays on the list when an old connection of the same user is gone (seed 8546)")
+    @Test("A member stays on the list when an old connection of the same user ends (seed 8546)")
     func ownMember() async {
         // A server that does not count the connections of a user reports the silent one.
         let outcome = await run(dialect: 7, [.connect, .subscribe("presence-room"), deaf, .disconnect, .connect])
@@ -103,14 +103,14 @@ struct SimulationRegressionTests {
         #expect(outcome.trace.contains { $0.contains("member_removed") && $0.contains(#"\"user_id\":\"me\""#) })
     }
 
-    @Test("Who signs out and in again on one connection has one subscription to the own channel (seed 15363)")
+    @Test("Signing out and in again on one connection makes one subscription to the own channel (seed 15363)")
     func userChannel() async {
         let outcome = await run(dialect: 3, [.signIn, .connect, .signOut, .signIn, .signOut, .signIn])
         #expect(outcome.violations == [])
         #expect(subscriptions(to: "#server-to-user-me", in: outcome) == 1)
     }
 
-    @Test("A confirmation that comes when the subscription is begun anew is not lost (seed 229637)")
+    @Test("A confirmation during a new subscription is not lost (seed 229637)")
     func lateConfirmation() async {
         // A server that does not answer a second subscription to the same channel.
         let outcome = await run(
@@ -125,7 +125,7 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
-    @Test("A confirmation counts also after an error that named the wrong channel, when it is begun anew (seed 309030)")
+    @Test("A confirmation after an error with the wrong channel still counts during a new subscription (seed 309030)")
     func confirmationAfterRefusal() async {
         let error = PusherTestServer.SubscriptionFault.error(code: 4009, message: "no presence-cache-room")
         // The seed decides whether the app reacts before the confirmation arrives.
@@ -149,7 +149,7 @@ struct SimulationRegressionTests {
         #expect(counts == [1, 2])
     }
 
-    @Test("An error that named no channel costs none that is subscribed again before the server answers (seed 1571)")
+    @Test("An error without a channel fails no channel that is resubscribed before the server answers (seed 1571)")
     func refusalOfWhatIsGivenUp() async {
         // The client's write is late: the error arrives before the server has seen the subscription.
         let outcome = await run(
@@ -166,7 +166,7 @@ struct SimulationRegressionTests {
         #expect(subscriptions(to: "private-room", in: outcome) == 1)
     }
 
-    @Test("What the client was about to send when an error came may be sent again because of it (seed 8853324)")
+    @Test("A message that was about to be sent when an error came may be repeated because of it (seed 8853324)")
     func errorBeforeWhatIsDecided() async {
         let error = Action.error(code: 4301, message: "no")
         // The seed decides when the task subscribes. If it has just done so, the error arrives before the subscription
@@ -189,7 +189,7 @@ struct SimulationRegressionTests {
         #expect(repeatedCount > 0)
     }
 
-    @Test("A channel that the server has can be refused, if the server did not hear of its end (seed 9060517)")
+    @Test("The server can reject a channel that it still has, if it missed the unsubscribe (seed 9060517)")
     func refusedWhileSubscribed() async {
         let room = "private-cache-room"
         let outcome = await run(

@@ -9,9 +9,9 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Impatient applications, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Impatient apps, on real sockets", .timeLimit(.minutes(5)))
 struct LifecycleTests {
-    @Test("a connection that is dead is found out at once, long before its timeouts, and made anew")
+    @Test("a dead connection is found at once, long before its timeouts, and replaced")
     func checkConnection() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -37,7 +37,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("a client runs on the threads that it is given")
+    @Test("a client runs on the given threads")
     func eventLoopGroup() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         defer { group.shutdownGracefully { _ in } }
@@ -62,7 +62,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("calls that cause others without end leave sockets their turn of the event loop")
+    @Test("endless chains of calls leave sockets their turn of the event loop")
     func endlessCalls() async throws {
         // A group for this test, so that other tests do not have to wait.
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -107,7 +107,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("reconnecting at once gives another connection, with the same channels")
+    @Test("reconnecting at once makes another connection, with the same channels")
     func reconnectNow() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -123,7 +123,7 @@ struct LifecycleTests {
         }
     }
 
-    @Test("a channel that was refused is subscribed when the reason is gone; the members come once more")
+    @Test("a rejected channel is subscribed when the reason is gone, with a new list of members")
     func resubscribe() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(

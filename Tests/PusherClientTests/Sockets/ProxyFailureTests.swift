@@ -10,7 +10,7 @@ import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("Proxies that do not help, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Proxies that fail, on real sockets", .timeLimit(.minutes(5)))
 struct ProxyFailureTests {
     private func firstError(
         password: String? = nil,
@@ -31,7 +31,7 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "a proxy that wants other credentials is named, and so is why; they are not",
+        "the error names a proxy that rejects the credentials, and the reason, but not the credentials",
         arguments: [nil, "hush-wrong-password"]
     )
     func refusedCredentials(password: String?) async throws {
@@ -42,7 +42,7 @@ struct ProxyFailureTests {
         SecretSearch.search(formsOf: error)
     }
 
-    @Test("nothing of what a proxy answers gets into an error: it may repeat what it was sent")
+    @Test("no text of a proxy's answer appears in an error, because it may repeat a request")
     func echoed() async throws {
         try await withProxy(isProtected: true, password: "hush-password") { _, proxy, pusher in
             let token = "YWRhOmh1c2gtcGFzc3dvcmQ="
@@ -55,7 +55,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("a proxy that refuses leaves nothing behind: no handler, no timer, no credentials")
+    @Test("a proxy that refuses leaves no handler, timer or credentials behind")
     func nothingLeft() async throws {
         try await TestProxy.withProxy { proxy in
             proxy.refuse(with: 403)
@@ -74,7 +74,7 @@ struct ProxyFailureTests {
     }
 
     @Test(
-        "a proxy that refuses the tunnel is an attempt's failure with its status, and is asked again",
+        "a proxy that refuses the tunnel fails the attempt with its status, and is asked again",
         arguments: [403, 502, 302, 100]
     )
     func refused(status: Int) async throws {
@@ -84,7 +84,7 @@ struct ProxyFailureTests {
         if status >= 200 { #expect(error.message.contains("HTTP status \(status)")) }
     }
 
-    @Test("a proxy that hangs up, or answers with what is no HTTP, is an attempt's failure", arguments: [0, 1, 2])
+    @Test("a proxy that closes, or answers with invalid HTTP, fails the attempt", arguments: [0, 1, 2])
     func nonsense(kind: Int) async throws {
         let error = try await firstError { proxy in
             switch kind {
@@ -103,7 +103,7 @@ struct ProxyFailureTests {
         #expect(error.message.contains("gave no answer, or an answer that is not HTTP"))
     }
 
-    @Test("what a proxy adds behind its answer is not taken for the server's: the attempt fails")
+    @Test("bytes after a proxy's answer do not count as the server's: the attempt fails")
     func smuggled() async throws {
         let upgrade = Array(
             "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n".utf8
@@ -121,7 +121,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("a proxy that says nothing is given up with the attempt")
+    @Test("a silent proxy fails the attempt at its timeout")
     func silent() async throws {
         try await TestProxy.withProxy { proxy in
             proxy.goSilent()
@@ -141,7 +141,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("a proxy that is not there is said to be what was not reached")
+    @Test("the error for a missing proxy says that the proxy was not reached")
     func unreachable() async throws {
         // No other test listens at that address.
         for (host, text) in [
@@ -160,7 +160,7 @@ struct ProxyFailureTests {
         }
     }
 
-    @Test("an authorization that the proxy refuses says that it was the proxy", arguments: [true, false])
+    @Test("an authorization that the proxy refuses names the proxy", arguments: [true, false])
     func authorization(useTLS: Bool) async throws {
         try await PusherTestServer.withServer { server in
             var options = TestProxy.Options()

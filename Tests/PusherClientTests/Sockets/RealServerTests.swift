@@ -13,7 +13,7 @@ import Testing
 @Suite("Real sockets, real server", .timeLimit(.minutes(5)))
 struct RealServerTests {
     @Test(
-        "connect, subscribe, receive what REST publishes, lose the connection, come back, receive again",
+        "connect, subscribe, receive events from the REST API, lose the connection, reconnect, receive again",
         arguments: [false, true]
     )
     func life(useTLS: Bool) async throws {
@@ -83,7 +83,7 @@ struct RealServerTests {
         await server.shutdown()
     }
 
-    @Test("nobody listens: the reason is told, and tried again")
+    @Test("without a listener, the reason is reported and the client tries again")
     func nobodyListens() async throws {
         var serverOptions = PusherTestServer.Options()
         serverOptions.host = LoopbackAddress.ofItsOwn()
@@ -100,7 +100,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("certificates are checked: unknown root, wrong host; and not where that is asked for by name")
+    @Test("certificates are checked: unknown root, wrong host; unless the options switch that off")
     func certificates() async throws {
         let certificates = try TestCertificates(hosts: ["other.test"], addresses: [])
         var serverOptions = PusherTestServer.Options()
@@ -160,7 +160,7 @@ struct RealServerTests {
     }
 
     @Test(
-        "a message may be as large as the limit; a larger one is reported, closed with 1009, and the client comes back"
+        "a message may be as large as the limit; a larger one is reported and closed with 1009, and the client reconnects"
     )
     func largeMessages() async throws {
         try await PusherTestServer.withServer { server in
@@ -185,7 +185,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("text that is not UTF-8 is reported, closed with 1007, and the client comes back")
+    @Test("text that is not UTF-8 is reported and closed with 1007, and the client reconnects")
     func invalidText() async throws {
         try await PusherTestServer.withServer { server in
             let pusher = Pusher(server)
@@ -227,7 +227,7 @@ struct RealServerTests {
         }
     }
 
-    @Test("an upgrade that is refused, or dropped, is tried again")
+    @Test("an upgrade that is rejected or dropped is tried again")
     func badUpgrades() async throws {
         try await PusherTestServer.withServer { server in
             server.failConnections(1, with: .refused(status: 503))
@@ -257,7 +257,7 @@ struct RealServerTests {
     }
 
     @Test(
-        "eight threads that connect, disconnect, subscribe and bind at once: every state change begins where the last ended"
+        "eight threads connect, disconnect, subscribe and bind at once: every state change begins with the last state"
     )
     func manyThreads() async throws {
         final class Observer: PusherDelegate {

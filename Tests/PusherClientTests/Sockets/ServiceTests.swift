@@ -25,7 +25,7 @@
             }
         }
 
-        @Test("a shutdown that has begun before the client runs ends it too")
+        @Test("a shutdown that begins before the client runs ends it too")
         func shutdownBeforeRun() async throws {
             try await PusherTestServer.withServer { server in
                 let pusher = Pusher(server)
@@ -61,7 +61,7 @@
             func isReached() async { for await _ in stream.stream {} }
         }
 
-        @Test("a refusal for good ends the group with its error")
+        @Test("a final rejection ends the group with its error")
         func refusal() async throws {
             try await PusherTestServer.withServer { server in
                 let options = PusherClientOptions(endpoint: server.endpoint, timeouts: .patient, logger: .quiet)

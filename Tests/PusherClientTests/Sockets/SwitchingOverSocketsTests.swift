@@ -4,9 +4,9 @@ import Testing
 
 @testable import PusherClient
 
-@Suite("Failing over, on real sockets", .timeLimit(.minutes(5)))
+@Suite("Switching servers, on real sockets", .timeLimit(.minutes(5)))
 struct SwitchingOverSocketsTests {
-    @Test("a client goes over to another server and another app, with its channels, handlers and user, and back")
+    @Test("a client switches to another server and another app, with its channels, handlers and user, and back")
     func failover() async throws {
         var second = PusherTestServer.Options()
         second.application = .init(id: "2", key: "second-key", secret: "second-secret")
@@ -55,7 +55,7 @@ struct SwitchingOverSocketsTests {
         }
     }
 
-    @Test("a server that is gone does not keep a client from another one")
+    @Test("a dead server does not keep a client from another one")
     func deadServer() async throws {
         try await PusherTestServer.withServer { other in
             var options = PusherTestServer.Options()

@@ -50,7 +50,7 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("a tunnel that ends is a lost connection, which is made again through the proxy")
+    @Test("after a tunnel ends, the client reconnects through the proxy")
     func dropped() async throws {
         try await withProxy { _, proxy, pusher in
             let channel = pusher.subscribe("orders")
@@ -64,7 +64,7 @@ struct ThroughProxyTests {
     }
 
     @Test(
-        "pins are held against the server's key, not the proxy's, and nothing of the upgrade goes out where they do not match"
+        "pins apply to the server's key, not the proxy's, and a mismatch sends no upgrade"
     )
     func pins() async throws {
         try await withProxy(tls: { certificates in
@@ -126,7 +126,7 @@ struct ThroughProxyTests {
         }
     }
 
-    @Test("one requester goes each way that it has to, and ends with all of it")
+    @Test("one requester uses the proxy or none as required, and ends with all its requests")
     func bothWays() async throws {
         var options = TestProxy.Options()
         options.hosts[proxiedName] = "127.0.0.1"

@@ -5,9 +5,9 @@ import WebSocketClient
 
 @testable import PusherClient
 
-@Suite("A server that sends and does not read", .timeLimit(.minutes(5)))
+@Suite("A server that sends but does not read", .timeLimit(.minutes(5)))
 struct UnreadingServerTests {
-    @Test("it cannot make the client keep all its answers: the connection is given up, and made anew")
+    @Test("the client's answers are limited: it drops the connection, and reconnects")
     func unread() async throws {
         let greeting = #"{"event":"pusher:connection_established","data":{"socket_id":"1.1"}}"#
         // The client answers each with an unsubscribe that repeats the name.

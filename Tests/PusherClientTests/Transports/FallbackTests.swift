@@ -25,7 +25,7 @@ struct FallbackTests {
         (.answered(status: 426), .zero, .upgradeFailed), (.reset, .zero, .connectionClosed),
     ]
 
-    @Test("the client is connected over HTTP streaming, and says why not by WebSocket", arguments: Self.faults)
+    @Test("the client connects over HTTP streaming, and gives the reason against a WebSocket", arguments: Self.faults)
     func blocked(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async throws {
         world.network.latency = .milliseconds(50)
         world.network.blockUpgrades(with: fault)
@@ -51,7 +51,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == nil)
     }
 
-    @Test("where streams are buffered too, the client is connected by HTTP polling within 10 s", arguments: Self.faults)
+    @Test("if streams are buffered too, the client connects by HTTP polling within 10 s", arguments: Self.faults)
     func buffered(fault: PusherTestRelay.UpgradeFault, time: Duration, reason: PusherClientError.Code) async {
         world.network.blockUpgrades(with: fault)
         world.server.bufferStreams(until: 1 << 20)
@@ -62,7 +62,7 @@ struct FallbackTests {
         #expect(Set(pusher.statistics.connections.unusedTransports.keys) == [.webSocket, .httpStreaming])
     }
 
-    @Test("where WebSockets get through, no HTTP request is made")
+    @Test("if WebSockets work, no HTTP request is made")
     func webSocket() async {
         let pusher = world.makeClient(options())
         pusher.connect()
@@ -73,7 +73,7 @@ struct FallbackTests {
         #expect(world.network.exchanges.isEmpty)
     }
 
-    @Test("a WebSocket that answers late, and before HTTP, is used, and the other request is ended")
+    @Test("a late WebSocket that is still before HTTP is used, and the other request is ended")
     func lateWebSocket() async {
         world.network.latency = .milliseconds(900)
         let pusher = world.makeClient(options())
@@ -85,7 +85,7 @@ struct FallbackTests {
         #expect(world.server.connections.map(\.transport) == [.webSocket])
     }
 
-    @Test("a server that is away is one failed attempt, with the reasons of all transports")
+    @Test("an unreachable server is one failed attempt, with the reasons of all transports")
     func unreachable() async {
         world.network.failLinks(with: .unreachable)
         let pusher = world.makeClient(options())
@@ -101,7 +101,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .webSocket)
     }
 
-    @Test("what the server says about the app ends the attempt over every transport")
+    @Test("a server's error about the app ends the attempt over every transport")
     func refused() async {
         world.network.blockUpgrades(with: .answered(status: 426))
         let pusher = world.makeClient(key: "unknown", options())
@@ -114,7 +114,7 @@ struct FallbackTests {
         #expect(error.serverCode == 4001)
     }
 
-    @Test("disconnect() and a timeout while transports are tried leave nothing behind")
+    @Test("disconnect() or a timeout during the choice leaves nothing behind")
     func abandoned() async throws {
         world.network.blockUpgrades(with: .swallowed)
         world.server.failTransportRequests(with: .unanswered)
@@ -135,7 +135,7 @@ struct FallbackTests {
 
     // MARK: Memory
 
-    @Test("HTTP is tried first after WebSocket had three more chances, and a WebSocket that gets through is used again")
+    @Test("HTTP is tried first after WebSocket had three more chances, and a working WebSocket is used again")
     func memory() async {
         world.network.blockUpgrades(with: .swallowed)
         let pusher = world.makeClient(options())
@@ -175,7 +175,7 @@ struct FallbackTests {
         }
     }
 
-    @Test("a stream that ends early twice gives way to polling")
+    @Test("a stream that ends early twice is replaced by polling")
     func unstableStream() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -191,7 +191,7 @@ struct FallbackTests {
         )
     }
 
-    @Test("a stream that goes silent costs a life, too")
+    @Test("a stream that becomes silent also counts as failed")
     func silentStream() async {
         world.network.blockUpgrades(with: .answered(status: 400))
         let pusher = world.makeClient(options())
@@ -206,7 +206,7 @@ struct FallbackTests {
 
     // MARK: Options
 
-    @Test("with pins, the preset stays with WebSocket and says why")
+    @Test("with pins, the preset uses only WebSocket and gives the reason")
     func pins() async {
         let log = LogLines()
         let pusher = world.makeClient(options(log: log, tls: Self.pin))
@@ -225,7 +225,7 @@ struct FallbackTests {
     }
 
     @Test(
-        "with pins, HTTP alone is refused",
+        "with pins, HTTP alone is rejected",
         arguments: [[.httpStreaming], [.httpPolling], [.httpStreaming, .httpPolling]] as [PusherTransports]
     )
     func pinsAlone(transports: PusherTransports) async {
@@ -239,7 +239,7 @@ struct FallbackTests {
         #expect(world.network.exchanges.isEmpty && world.network.links.isEmpty)
     }
 
-    @Test("no transport at all is refused")
+    @Test("an empty list of transports is rejected")
     func none() {
         let pusher = world.makeClient(options([]))
         pusher.connect()
@@ -255,7 +255,7 @@ struct FallbackTests {
         #expect(world.server.connections.map { "\($0.transport)" } == [transport.rawValue])
     }
 
-    @Test("the order is that of the list, and what comes twice is left out")
+    @Test("the order is that of the list, without duplicates")
     func order() async {
         #expect(PusherTransports([.httpPolling, .webSocket, .httpPolling]).elements == [.httpPolling, .webSocket])
         let pusher = world.makeClient(options([.httpPolling, .webSocket]))
@@ -264,7 +264,7 @@ struct FallbackTests {
         #expect(pusher.connection.transport == .httpPolling)
     }
 
-    @Test("the HTTP transports of a server are where its address says")
+    @Test("the server's address decides where its HTTP transports are")
     func addresses() throws {
         typealias Address = PusherEndpoint.HTTPAddress
         let expected: [(PusherEndpoint, Address)] = [

@@ -14,7 +14,7 @@ struct HTTPFaultTests {
     }
 
     @Test(
-        "10,000 events come once and in order, while sessions move and are lost",
+        "10,000 events arrive once and in order, while sessions move and are lost",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
     func tenThousandEvents(transport: PusherTransport) async throws {
@@ -82,7 +82,7 @@ struct HTTPFaultTests {
         await world.advance(by: .seconds(40))
     }
 
-    @Test("a session moves to another stream after 256 KiB, and no event is lost or comes twice")
+    @Test("a session moves to another stream after 256 KiB, and no event is lost or repeated")
     func moves() async throws {
         let world = VirtualWorld()
         let streamer = CountingStreamer(streamer: InMemoryStreamer(server: world.network))
@@ -122,7 +122,7 @@ struct HTTPFaultTests {
     }
 
     @Test(
-        "client events come to others once and in order, and one request is under way",
+        "client events reach others once and in order, and one request runs at a time",
         arguments: [PusherTransport.httpStreaming, .httpPolling]
     )
     func sending(transport: PusherTransport) async throws {
@@ -184,7 +184,10 @@ struct HTTPFaultTests {
         #expect(later.allSatisfy { $0.headers["Authorization"] == nil && $0.headers["X-Tenant"] == "7" })
     }
 
-    @Test("a close code does what it does on a WebSocket", arguments: [PusherTransport.httpStreaming, .httpPolling])
+    @Test(
+        "a close code has the same effect as on a WebSocket",
+        arguments: [PusherTransport.httpStreaming, .httpPolling]
+    )
     func closeCodes(transport: PusherTransport) async throws {
         let world = VirtualWorld(transport: transport)
         let pusher = try await world.makeConnectedClient()
