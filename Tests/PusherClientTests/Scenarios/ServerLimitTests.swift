@@ -215,7 +215,7 @@ struct ServerLimitTests {
         }
     }
 
-    @Test("a socket id of any length is rejected if it is too long")
+    @Test("a socket id that is too long is rejected")
     func socketID() async throws {
         let id = String(repeating: "12.", count: 67)
         let data = #"{"socket_id":"\#(id)","activity_timeout":30}"#
