@@ -204,7 +204,7 @@ struct ReconnectingWebSocketTests {
         #expect(error?.code == .invalidHost)
     }
 
-    @Test("if the server does not answer the close frame, the call throws, and the messages end")
+    @Test("if the server does not answer the close frame, close() returns the error, and the messages end")
     func unansweredClose() async throws {
         try await withScriptedServer { peer in
             try await peer.acceptUpgrade()

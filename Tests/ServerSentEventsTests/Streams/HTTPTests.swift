@@ -231,7 +231,7 @@ struct HTTPTests {
     }
 
     @Test(
-        "a redirected POST is repeated as a POST",
+        "a redirected POST becomes a GET, or stays a POST, depending on the status",
         arguments: [(301, "GET"), (302, "GET"), (303, "GET"), (307, "POST"), (308, "POST")]
     )
     func redirectedPost(_ status: Int, _ method: String) async throws {

@@ -6,8 +6,8 @@ import PusherTestServer
 import TestSupport
 import WebSocketClient
 
-/// A WebSocket between client and server, in bytes: they are late, cut, joined or lost as the network has it. What
-/// arrives goes through the client's own reader of frames.
+/// A WebSocket between client and server, in bytes, which the network delays, splits, joins or loses. Arriving bytes go
+/// through the client's own reader of frames.
 final class SimulatedConnection: TransportConnection {
     private enum Item: Sendable {
         case opened
@@ -17,19 +17,19 @@ final class SimulatedConnection: TransportConnection {
 
     private struct State: Sendable {
         var link: InMemoryLink?
-        /// What is on its way to the client, with the time at which it arrives.
+        /// Bytes on their way to the client, with their times of arrival.
         var arriving: [(due: NIODeadline, item: Item)] = []
         var lastArrival = NIODeadline.uptimeNanoseconds(0)
         var lastDeparture = NIODeadline.uptimeNanoseconds(0)
         var reader = WebSocketFrameReader(maximumMessageSize: 1 << 20)
         var isOpen = false
         var isReading = true
-        /// What the client is called with; nil once it gets nothing more.
+        /// The function that calls the client; nil when it gets nothing more.
         var receive: (@Sendable (TransportEvent) -> Void)?
         var isEnded = false
         var isClosing = false
         var isInconsistent = false
-        /// What the client has written, and the operating system has not taken.
+        /// Messages that the client has written, and the operating system has not accepted.
         var writes: [(text: String, promise: EventLoopPromise<Void>?)] = []
         var losesToClient = false
         var losesToServer = false
@@ -56,7 +56,7 @@ final class SimulatedConnection: TransportConnection {
 
     private func receive(_ event: TransportEvent) { state.withLockedValue { $0.receive }?(event) }
 
-    /// What the client is called with is let go outside the lock.
+    /// The function is released outside the lock.
     private func end() {
         _ = state.withLockedValue { state in
             state.isEnded = true
@@ -69,14 +69,14 @@ final class SimulatedConnection: TransportConnection {
         network.observer.ended(self)
     }
 
-    /// The server hears of the end, if it hears anything. Link and connection, which know each other, part.
+    /// The server notices the end, if it can. Link and connection, which refer to each other, are separated.
     private func leave() {
         depart { $0.abort() }
         let hearsLater = state.withLockedValue { state in
             if !state.losesToServer { state.link = nil }
             return state.link != nil
         }
-        // A server notices by itself that a client is silent for good, and may have the next connection by then.
+        // A server notices by itself that a client stays silent, and may have the next connection by then.
         if hearsLater { loop.scheduleTask(in: .seconds(20)) { self.tellServerOfEnd() } }
     }
 
@@ -86,13 +86,13 @@ final class SimulatedConnection: TransportConnection {
     var isClosing: Bool { state.withLockedValue { $0.isClosing } }
     var isSilent: Bool { state.withLockedValue { $0.losesToClient || $0.losesToServer } }
 
-    /// Whether the server has told the client, or heard from it, what it does not stand by: the two disagree then, and
-    /// neither can know.
+    /// Whether the server has sent or received a message that it does not act on. Then the two disagree, and neither
+    /// can know.
     var isInconsistent: Bool { state.withLockedValue { $0.isInconsistent } }
 
     func setInconsistent() { state.withLockedValue { $0.isInconsistent = true } }
 
-    /// Whether it stands, and nothing is on its way in either direction.
+    /// Whether it is open, and no bytes are on their way in either direction.
     var isQuiet: Bool {
         let now = loop.now
         return state.withLockedValue { state in
@@ -129,16 +129,16 @@ final class SimulatedConnection: TransportConnection {
         loop.scheduleTask(in: delay) { self.passWrites() }
     }
 
-    /// The operating system takes a message.
+    /// The operating system accepts a message.
     private func pass(_ text: String, _ promise: EventLoopPromise<Void>?) {
         network.observer.sent(text, on: self)
         promise?.succeed()
         depart { $0.send(text) }
     }
 
-    /// It takes all that waits.
+    /// It accepts all waiting messages.
     private func passWrites() {
-        // Whether they are taken is the client's news: it learns of it when it is awake.
+        // The client learns whether they are accepted when it is awake.
         if loop.isAsleep { return loop.execute(isClient: true) { self.passWrites() } }
         for (text, promise) in takeWrites() { pass(text, promise) }
     }
@@ -150,7 +150,7 @@ final class SimulatedConnection: TransportConnection {
         }
     }
 
-    /// The client events that are written and not taken.
+    /// The client events that are written but not accepted.
     var waitingClientEvents: Int {
         state.withLockedValue { state in state.writes.count { $0.text.contains(#""event":"client-"#) } }
     }
@@ -175,7 +175,7 @@ final class SimulatedConnection: TransportConnection {
 
     // MARK: What the network does
 
-    /// Loses everything from now on.
+    /// From now on loses everything.
     func lose(toClient: Bool, toServer: Bool) {
         state.withLockedValue { state in
             state.losesToClient = state.losesToClient || toClient
@@ -189,7 +189,7 @@ final class SimulatedConnection: TransportConnection {
         depart { $0.abort() }
     }
 
-    /// The server hears at last that the client has gone.
+    /// The server finally notices that the client has gone.
     func tellServerOfEnd() {
         let link = state.withLockedValue { state -> InMemoryLink? in
             guard state.isEnded else { return nil }
@@ -248,9 +248,9 @@ final class SimulatedConnection: TransportConnection {
         loop.scheduleTask(deadline: due) { self.read() }
     }
 
-    /// Everything that has arrived is one read.
+    /// All bytes that have arrived are one read.
     private func read() {
-        // What comes while the client sleeps waits for it in the operating system.
+        // Bytes that arrive while the client sleeps wait in the operating system.
         if loop.isAsleep { return loop.execute(isClient: true) { self.read() } }
         let items = state.withLockedValue { state -> [Item] in
             guard !state.isEnded, state.isReading else { return [] }
@@ -278,7 +278,7 @@ final class SimulatedConnection: TransportConnection {
         network.observer.readCompleted(on: self)
     }
 
-    /// True if something was complete.
+    /// True if a message was complete.
     private func handle(_ bytes: [UInt8]) -> Bool {
         state.withLockedValue { $0.reader.append(ByteBuffer(bytes: bytes)) }
         var hasOutput = false
