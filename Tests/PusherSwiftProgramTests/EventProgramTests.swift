@@ -4,7 +4,7 @@ import PusherTestServer
 import TestSupport
 import Testing
 
-@Suite("Programs written for PusherSwift: events both ways", .timeLimit(.minutes(5)))
+@Suite("Programs written for PusherSwift: events in both directions", .timeLimit(.minutes(5)))
 struct EventProgramTests {
     @Test("Binding: on the client, on a channel, with a method; unbinding by id, by name, and all at once")
     func binding() async throws {
@@ -59,7 +59,7 @@ struct EventProgramTests {
         }
     }
 
-    @Test("Client events: queued, sent in order as JSON values, refused with a reason")
+    @Test("Client events: queued, sent in order as JSON values, rejected with a reason")
     func triggering() async throws {
         try await withProgram { server, settings, journal in
             let program = TriggeringProgram(settings, say: journal.say)
@@ -87,7 +87,7 @@ struct EventProgramTests {
         }
     }
 
-    @Test("What users add to the classes, and a service for a whole app")
+    @Test("Extensions of the classes, and a service for a whole app")
     func extensions() async throws {
         try await withProgram { server, settings, journal in
             let service = PusherService(settings)

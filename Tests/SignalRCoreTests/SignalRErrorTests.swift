@@ -29,7 +29,7 @@ struct SignalRErrorTests {
         }
     }
 
-    @Test("each says what failed and why", arguments: all)
+    @Test("each has what failed and why", arguments: all)
     func form(error: SignalRError) {
         #expect("\(error)".contains(/^[A-Z][^:]*: .*\.$/))
         #expect(Self.isListed(error))
