@@ -25,7 +25,7 @@ package enum SecretBox {
         return isOpen ? message : nil
     }
 
-    /// The same, into memory that is large enough for the message. The memory may be that of the box.
+    /// The same, into memory that is large enough for the message. The memory may belong to the box.
     static func open(
         _ box: UnsafeRawBufferPointer,
         nonce: UnsafeRawBufferPointer,

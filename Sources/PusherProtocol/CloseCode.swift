@@ -1,4 +1,4 @@
-/// A WebSocket close code, and what the protocol demands of a client that gets it (protocol clause 6.1).
+/// A WebSocket close code, and the reaction that the protocol demands of a client (protocol clause 6.1).
 package struct CloseCode: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral {
     package let rawValue: Int
 

@@ -1,4 +1,4 @@
-/// The event names of the protocol, and the rules that distinguish them from those of apps.
+/// The event names of the protocol, and the rules that distinguish them from an app's names.
 package enum EventName {
     // Server to client.
     package static let connectionEstablished = "pusher:connection_established"

@@ -58,7 +58,7 @@ struct StringBlock {
     ///   - bytes: The first of the bytes, all of which must be readable.
     ///   - skipped: How many of the bytes come before the block, which is that much smaller.
     ///   - isEscaped: 1 if the first byte belongs to an escape that begins before it, else 0. Afterwards, the same for
-    ///     the byte behind the block.
+    ///     the byte after the block.
     @inline(__always)
     init(_ bytes: UnsafeRawPointer, skipping skipped: Int = 0, isEscaped: inout UInt64) {
         var backslashMarks = SIMD16<UInt8>.zero

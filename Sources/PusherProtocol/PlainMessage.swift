@@ -22,7 +22,7 @@ package struct PlainMessage {
         var index = bytes.skippingWhitespace(from: 0)
         guard index < bytes.count, bytes[index] == UInt8(ascii: "{") else { return nil }
         repeat {
-            // The index is behind the brace or a comma.
+            // The index is after the brace or a comma.
             index = bytes.skippingWhitespace(from: index &+ 1)
             guard let key = Key(bytes, at: index) else { return nil }
             index = bytes.skippingWhitespace(from: index &+ key.size)
@@ -145,8 +145,8 @@ package struct UnescapedText: ~Copyable {
         memory = UnsafeMutableBufferPointer(start: nil, count: 0)
     }
 
-    /// Replaces the content by that of the string that begins at the offset, behind its quotation mark. Returns the offset
-    /// of the closing quotation mark too, and `nil` if the string is malformed or does not end.
+    /// Replaces the content by the string that begins at the offset, after its quotation mark. Returns the offset of
+    /// the closing quotation mark too, and `nil` if the string is malformed or does not end.
     @inline(__always)
     fileprivate mutating func unescape(_ bytes: Span<UInt8>, from start: Int) -> (Content, end: Int)? {
         let count = bytes.count &- start
@@ -160,7 +160,7 @@ package struct UnescapedText: ~Copyable {
         }
     }
 
-    /// Reads the JSON string whose opening quotation mark is at the index, and moves the index behind it.
+    /// Reads the JSON string whose opening quotation mark is at the index, and moves the index past it.
     ///
     /// - Parameters:
     ///   - bytes: Valid UTF-8.

@@ -11,7 +11,7 @@ public struct TestServerAccess: Hashable, Sendable {
     public let port: Int
     /// Whether the server uses TLS.
     public let usesTLS: Bool
-    /// The root certificate in PEM form that the client must trust; nil for those of the system.
+    /// The root certificate in PEM form that the client must trust; nil for the system's.
     public let trustRoot: String?
     /// The URL of the endpoint that authorizes channels.
     public let channelAuthorizationURL: String

@@ -15,7 +15,7 @@ public struct PusherServerAPIError: Error, Sendable {
 
     /// The kind of the error.
     public var code: Code
-    /// What failed, why, and what to do about it, in one line. It contains no secret.
+    /// What failed and why, with the solution, in one line. It contains no secret.
     public var message: String
     /// The HTTP status of the server's answer, if there was one.
     public var status: Int?

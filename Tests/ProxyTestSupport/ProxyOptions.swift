@@ -30,7 +30,7 @@ extension TestProxy {
             self.password = password
         }
 
-        /// The value of `Proxy-Authorization` behind the word Basic.
+        /// The value of `Proxy-Authorization` after the word Basic.
         var token: String { Data("\(username):\(password)".utf8).base64EncodedString() }
     }
 }

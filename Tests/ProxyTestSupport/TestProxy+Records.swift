@@ -5,7 +5,7 @@ extension TestProxy {
     package struct Request: Equatable, Sendable {
         /// The request's place in the log.
         let index: Int
-        /// The method: `CONNECT` for a tunnel, otherwise that of the request to forward.
+        /// The method: `CONNECT` for a tunnel, otherwise the method of the request to forward.
         package let method: String
         /// The host that the client named, before the proxy looked at ``Options/hosts``; an IPv6 address without
         /// brackets.

@@ -154,7 +154,7 @@ struct ProxyFaultTests {
         }
     }
 
-    @Test("a status for all requests, a new one in its place, and a wait for an event that does not come")
+    @Test("a status applies to all requests, a new one replaces it, and a wait without an event times out")
     func statuses() async throws {
         try await TestProxy.withProxy { proxy in
             for status in [502, 407, 204, -1] {

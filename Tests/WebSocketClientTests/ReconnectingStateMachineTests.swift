@@ -281,7 +281,7 @@ struct ReconnectingStateMachineTests {
         #expect(open.closed(1, closure, now: .zero) == [.publish(.closed(closure))])
     }
 
-    @Test("what an earlier attempt or timer brings is ignored")
+    @Test("inputs from an earlier attempt or timer are ignored")
     func stale() {
         var machine = Self.open()
         _ = machine.closed(1, Self.loss, now: .zero)

@@ -1,6 +1,6 @@
 import PusherClient
 
-/// What a user interface shows of a room.
+/// The state of a room that a user interface shows.
 package struct ChatState: Hashable, Sendable {
     package struct Line: Hashable, Sendable {
         package let sender, text: String

@@ -64,10 +64,10 @@ extension PusherChannel {
         }
     }
 
-    /// Sends an event of which only the newest counts, for example that somebody is typing. Returns at once.
+    /// Sends an event that replaces waiting ones of the same name, for example that a user is typing. Returns at once.
     ///
     /// If it has to wait for the server's limit (``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``),
-    /// the next event of that name replaces it, and goes behind the channel's other waiting events. So it delays each
+    /// the next event of that name replaces it, and is sent after the channel's other waiting events. So it delays each
     /// other event at most once. If the channel is not subscribed, or the connection is lost meanwhile, it is dropped.
     /// Dropped events are counted in ``Pusher/statistics``, and not reported.
     ///

@@ -51,7 +51,7 @@ public class PusherChannel: @unchecked Sendable {
     /// The connection of the client that created the channel; it is not retained.
     public var connection: PusherConnection? { engine.read { $0.connection.value } }
 
-    /// What the name's prefix says about the channel.
+    /// The kind of channel that the name's prefix stands for.
     public var type: PusherChannelType { PusherChannelType(name: name) }
 
     /// Whether the channel is encrypted: its name begins with `private-encrypted-`.
@@ -169,8 +169,7 @@ public class PusherChannel: @unchecked Sendable {
 
     private func replace<Value>(_ path: WritableKeyPath<Observers, Value>, with value: Value) {
         // The replaced closure is released outside the lock, because releasing it may call the client. If the channel
-        // is out of use, the new closure is released instead: it would never be called, and nobody would release it
-        // later.
+        // is out of use, the new closure is released instead, because it would never be called.
         _ = observers.withLockedValue { observers in
             guard !observers.isFinished else { return value }
             defer { observers[keyPath: path] = value }
@@ -196,7 +195,7 @@ public struct Resubscription: Hashable, Sendable {
 }
 
 /// The type of a channel according to its name, in PusherSwift's terms. It has PusherSwift's three cases, for code that
-/// switches over them. ``PusherChannel/isEncrypted`` and ``PusherChannel/isCache`` add what is missing.
+/// switches over them. ``PusherChannel/isEncrypted`` and ``PusherChannel/isCache`` add more details.
 public enum PusherChannelType: Hashable, Sendable {
     /// `private-…`, encrypted channels among them.
     case `private`
@@ -217,14 +216,14 @@ public enum PusherChannelType: Hashable, Sendable {
     /// Reads the type from a channel's name.
     public static func type(forName name: String) -> PusherChannelType { PusherChannelType(name: name) }
 
-    /// Whether the name is that of a presence channel.
+    /// Whether the channel is a presence channel, by its name.
     public static func isPresenceChannel(name: String) -> Bool { PusherChannelType(name: name) == .presence }
 
-    /// Whether the name is that of an encrypted channel: `private-encrypted-…`. Its type is ``private``.
+    /// Whether the channel is an encrypted one, by its name: `private-encrypted-…`. Its type is ``private``.
     public static func isEncryptedChannel(name: String) -> Bool {
         ChannelKind(ofChannelNamed: name).base == .privateEncrypted
     }
 
-    /// Whether the name is that of a cache channel of any type: `cache-…`, `private-cache-…` and so on.
+    /// Whether the channel is a cache channel of any type, by its name: `cache-…`, `private-cache-…` and so on.
     public static func isCacheChannel(name: String) -> Bool { ChannelKind(ofChannelNamed: name).isCache }
 }

@@ -3,7 +3,7 @@ public import Foundation
 /// PusherSwift's name for the information about a user: the members of a JSON object.
 public typealias PusherUserInfoObject = [String: AnyObject]
 
-/// Somebody who is subscribed to a presence channel.
+/// A user who is subscribed to a presence channel.
 public final class PusherPresenceChannelMember: Sendable {
     /// Who it is. The server lists each user once, however many connections the user has.
     public let userId: String

@@ -6,8 +6,8 @@ import PusherProtocol
 extension ClientEngine {
     // MARK: The connection
 
-    /// The level is warning for what a person must know who reads only the log: the first failure of an outage, and the
-    /// end of all attempts.
+    /// The level is warning for the lines that a person must know who reads only the log: the first failure of an
+    /// outage, and the end of all attempts.
     func log(_ status: ConnectionStatus) {
         // The reason has its own metadata key.
         let text = status.descriptionWithoutReason(at: clock())

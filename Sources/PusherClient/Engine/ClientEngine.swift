@@ -10,7 +10,7 @@ package import RealtimeHTTP
 package final class ClientEngine: Sendable {
     struct State {
         var machine: ClientStateMachine
-        /// Where the machine connects, as the app named it.
+        /// The server that the machine connects to, as the app named it.
         var endpoint: Endpoint
         /// Effects of transitions that were made, but not carried out yet.
         var pending: [Effect] = []
@@ -42,7 +42,7 @@ package final class ClientEngine: Sendable {
         var payloadReaders: [String: any PayloadReader] = [:]
         /// The random number for the authorization policy in this turn of the loop.
         var sharedRandom: Double?
-        /// True once the log has said that there is no connection, until there is one.
+        /// True once the log has reported a missing connection, until there is one.
         var hasLoggedOutage = false
         var warnings = WarningLimiter()
         /// The interval that was logged last.

@@ -3,7 +3,7 @@ import NIOCore
 
 /// Elements that wait for a consumer, within the budget.
 final class EventBuffer<Element: Sendable>: Sendable {
-    /// What adding elements did.
+    /// The result of adding elements.
     struct Addition {
         /// A call waits for an element, and the caller must call ``EventBuffer/wake()``.
         var mustWake = false

@@ -1,6 +1,6 @@
 import NIOCore
 
-/// What a client holds at the moment, for tests that look for leaks.
+/// The objects that a client holds at the moment, for tests that look for leaks.
 package struct Holdings: Sendable {
     package var timers: [TimerID.Purpose]
     package var sockets: [AttemptID]

@@ -23,7 +23,7 @@ final class ListenerRegistry: Sendable {
         var isLookedUp = false
     }
 
-    /// What can be added from now on.
+    /// The number and the bytes of elements that can still be added.
     fileprivate enum Accepted {
         case everything
         /// Callbacks only. Sequences end at once.
@@ -230,7 +230,7 @@ final class SequenceListener: Sendable {
         var space: BufferLevel.Space
     }
 
-    /// What the caller of ``collect(_:)`` must do.
+    /// The action that the caller of ``collect(_:)`` must take.
     enum Duty {
         /// Call ``submit()`` after collecting everything.
         case submitLater

@@ -7,16 +7,16 @@ import RealtimePrimitives
 /// Receives the events of one connection's transport. Used on the event loop only.
 ///
 /// The fast way: an event that changes no state is delivered as soon as its bytes are scanned. For that, the reception
-/// claims the funnel, so that no other effects are carried out meanwhile. The careful way, through the machine, is for
-/// any other message. It ends the claim. The message is collected with those that follow, until the next event that is
-/// known to be ordinary, or until the end of the read.
+/// claims the funnel, so that no other effects are carried out meanwhile. All other messages take the slow path,
+/// through the machine. It ends the claim. The message is collected with those that follow, until the next event that
+/// is known to be ordinary, or until the end of the read.
 final class Reception {
     private let engine: ClientEngine
     private let id: AttemptID
     private let routes: RouteTable
     private let changes: ChangeCount
     private var text = UnescapedText()
-    /// The messages of this read that take the careful way.
+    /// The messages of this read that take the slow path.
     private var messages: [Envelope] = []
     /// In bytes.
     private var size = 0

@@ -1,7 +1,7 @@
 import Foundation
 import PusherProtocol
 
-/// Where the events of one name on one channel go.
+/// The listeners for the events of one name on one channel.
 final class Route {
     let eventName: String
     let channelName: String?

@@ -1,23 +1,24 @@
 /// Changes payloads between the app and the server, in both directions and for all channels. Use it, for example, to
 /// compress or sign them, or to split those that are too long for the server.
 ///
-/// Callbacks and sequences get what it makes of received events, in their order, and encrypted ones after decryption.
-/// The server gets what it makes of client events. Events of the protocol itself, whose names begin with `pusher:`, do
-/// not pass through it. See <doc:Production> for an example.
+/// Callbacks and sequences get its output for received events, in order, and for encrypted ones after decryption. The
+/// server gets its output for client events. Events of the protocol itself, whose names begin with `pusher:`, do not
+/// pass through it. See <doc:Production> for an example.
 public protocol PayloadTransformer: Sendable {
     /// Makes a reader for the events of one channel during one subscription. Each subscription gets its own, so that
     /// parts from before a loss are never joined with later ones. Called on the client's event loop.
     ///
-    /// - Parameter channelName: The channel, or that of the user's own events, which begins with `#server-to-user-`.
+    /// - Parameter channelName: The channel, or the channel of the user's own events, which begins with
+    ///   `#server-to-user-`.
     func makeReader(channelName: String) -> any PayloadReader
 
     /// Returns the payloads to send for a client event, in order: the payload itself, another one, several, or none.
     /// Called in the task or on the thread that sends, by several at once.
     ///
     /// The data is what a receiver would get as ``PusherEvent/data``: a string as it is, anything else as JSON text.
-    /// The receiver's ``PayloadReader/incoming(_:)`` gets what is returned, which may be any text. JSON objects and
+    /// The receiver's ``PayloadReader/incoming(_:)`` gets the returned text, which may be any text. JSON objects and
     /// lists are sent as such, unless ``PusherClientOptions/clientEventEncoding`` is
-    /// ``PusherClientOptions/ClientEventEncoding/string``. The event names must be those of client events. Several
+    /// ``PusherClientOptions/ClientEventEncoding/string``. Each event name must be valid for a client event. Several
     /// payloads begin to wait together, or not at all. Each counts toward
     /// ``PusherClientOptions/Limits-swift.struct/queuedClientEvents`` and
     /// ``PusherClientOptions/Limits-swift.struct/clientEventsPerSecond``. The connection may be lost between two of
@@ -77,7 +78,7 @@ public struct EventPayload: Hashable, Sendable {
 }
 
 extension PusherClientError {
-    /// Makes the error for what the app's transformer threw. The text of that error is not repeated, here or in
+    /// Makes the error for a failure in the app's transformer. The text of that error is not repeated, here or in
     /// ``description``, because it may contain secrets.
     static func transformerThrew(_ error: any Error, _ what: String, _ channelName: String) -> Self {
         PusherClientError(

@@ -13,7 +13,7 @@ extension CoreConfiguration {
         heldEncryptedSize = options.limits.listenerBufferSize
         queuedClientEvents = options.limits.queuedClientEvents
         clientEventsPerSecond = options.limits.clientEventsPerSecond
-        // PusherSwift's limit is that of the default policy. Another policy has its own limits.
+        // PusherSwift's limit is the one of the default policy. Another policy has its own limits.
         if (options.retryPolicy as? ExponentialRetryPolicy) != .exponential { maximumRetryDelay = nil }
         if let timeout = options.activityTimeout.flatMap({ Duration(timeInterval: $0) }) { activityTimeout = timeout }
     }

@@ -46,10 +46,10 @@ extension PusherClientOptions {
         /// ``PusherChannel/send(_:data:encoder:)`` throws it, and triggered events report it. Default: 100.
         public var queuedClientEvents: Int = 100
         /// The most client events that are sent in a second, over all channels. Further events wait. Nil means no
-        /// limit. Default: 10, which is what the hosted service allows a connection.
+        /// limit. Default: 10, the limit of the hosted service for a connection.
         public var clientEventsPerSecond: Int? = 10
         /// The longest data of a client event, in bytes. A longer event is refused likewise, with
-        /// ``PusherClientError/Code/clientEventTooBig``. Default: 10,240, which is what the hosted service allows.
+        /// ``PusherClientError/Code/clientEventTooBig``. Default: 10,240, the limit of the hosted service.
         public var clientEventSize: Int = 10_240
         /// The events of an encrypted channel that may wait for its key. If more arrive, the oldest fails with
         /// ``PusherClientError/Code/decryptionFailed``. Default: 1,000.

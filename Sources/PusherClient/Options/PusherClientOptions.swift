@@ -53,7 +53,7 @@ public final class PusherClientOptions: Sendable {
         self.values = NIOLockedValueBox(values)
     }
 
-    /// The client's own copy. Its values do not change with those of the original, except how it authorizes.
+    /// The client's own copy. Its values do not change when the original changes, except the way to authorize.
     func copyForClient() -> PusherClientOptions {
         PusherClientOptions(values.withLockedValue { $0 }, sharing: authorizing)
     }
@@ -197,8 +197,8 @@ public final class PusherClientOptions: Sendable {
         set { self[\.headers] = newValue }
     }
 
-    /// Additional query items, behind those of the client, in the URL of the WebSocket and of HTTP requests that
-    /// receive. They are part of ``PusherConnection/url``. Default: none.
+    /// Additional query items, after the client's own, in the URL of the WebSocket and of HTTP requests that receive.
+    /// They are part of ``PusherConnection/url``. Default: none.
     public var queryItems: [URLQueryItem] {
         get { self[\.queryItems] }
         set { self[\.queryItems] = newValue }
@@ -330,7 +330,7 @@ extension PusherClientOptions {
     public enum LogLevel: Hashable, Sendable {
         /// Nothing.
         case silent
-        /// What a person should know: see ``PusherClientOptions/logger``.
+        /// The messages for a person: see ``PusherClientOptions/logger``.
         case warning
         /// All errors too.
         case notice

@@ -20,7 +20,7 @@ extension Pusher {
     /// - Parameters:
     ///   - channelName: The channel. Its prefix determines its kind: `private-`, `private-encrypted-`, `presence-`, or
     ///     none for a public channel. After that, `cache-` makes a channel whose last event the server keeps.
-    ///   - auth: An authorization for the current connection, in place of ``PusherClientOptions/authMethod``; see
+    ///   - auth: An authorization for the current connection, instead of ``PusherClientOptions/authMethod``; see
     ///     ``PusherChannel/auth``.
     ///   - onMemberAdded: Called with each member who joins a presence channel.
     ///   - onMemberRemoved: Called with each member who leaves a presence channel.

@@ -14,8 +14,8 @@ extension Pusher {
     /// refuses the client or the retry policy stops, `body` is cancelled: sequences of events end, and calls that wait
     /// throw. When `body` has returned, whatever its outcome, this method throws the connection's error.
     ///
-    /// If your code calls ``disconnect()``, `body` is cancelled too as soon as the connection is closed, and its outcome
-    /// counts. To go on with another user or another server, call ``reconnectNow()`` or
+    /// If your code calls ``disconnect()``, `body` is cancelled too as soon as the connection is closed, and its
+    /// outcome counts. To continue with another user or another server, call ``reconnectNow()`` or
     /// ``switchTo(endpoint:key:authMethod:userAuthMethod:)`` instead.
     ///
     /// - Parameters:
@@ -40,7 +40,7 @@ extension Pusher {
         }
     }
 
-    /// What ends the work of ``withConnection(isolation:_:)``.
+    /// The event that ends the work of ``withConnection(isolation:_:)``.
     private enum End {
         /// The work has returned.
         case work
@@ -115,8 +115,8 @@ extension Pusher {
     /// }
     /// ```
     ///
-    /// The work begins at once, so that no event is missed; call ``PusherChannel/subscribed(timeout:)`` in it to wait for the
-    /// server, and to hear of refusals. A channel that was subscribed by
+    /// The work begins at once, so that no event is missed; call ``PusherChannel/subscribed(timeout:)`` in it to wait
+    /// for the server, and to get rejections. A channel that was subscribed by
     /// ``subscribe(_:auth:onMemberAdded:onMemberRemoved:onSubscriptionCountChanged:)`` too stays subscribed.
     /// ``unsubscribe(_:)`` ends the channel for all: their sequences end.
     ///

@@ -113,7 +113,7 @@ public final class Pusher: Sendable {
     /// change.
     public var state: ConnectionState { connection.connectionState }
 
-    /// What the connection does right now, with reasons and times.
+    /// The current status of the connection, with reasons and times.
     public var status: ConnectionStatus { engine.status }
 
     /// The id that the server gave the connection; nil while there is none.

@@ -109,7 +109,7 @@ public final class PusherConnection: Sendable {
         set {
             // The old closure is released outside the lock, because releasing it may call the client.
             _ = engine.update { state in
-                // The client is released, so nobody would release this closure later.
+                // The client is released, so this closure is not stored.
                 guard !state.machine.isReleased else { return newValue }
                 defer { state.userDataFetcher = newValue }
                 return state.userDataFetcher

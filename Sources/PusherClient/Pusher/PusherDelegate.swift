@@ -4,8 +4,8 @@ public import Foundation
     @_exported public import FoundationNetworking
 #endif
 
-/// What a client tells its delegate. A PusherSwift protocol: new code has ``Pusher/statuses``, ``Pusher/errors`` and
-/// ``PusherChannel/subscribed(timeout:)``.
+/// The calls of a client to its delegate. A PusherSwift protocol: new code has ``Pusher/statuses``, ``Pusher/errors``
+/// and ``PusherChannel/subscribed(timeout:)``.
 ///
 /// All methods are optional, and are called on the callback queue
 /// (``PusherClientOptions/callbackQueue``, by default the main queue).

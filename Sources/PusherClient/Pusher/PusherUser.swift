@@ -19,15 +19,15 @@ public final class PusherUser: Sendable {
     /// Whether a user is signed in on the current connection.
     public var isSignedIn: Bool { userId != nil }
 
-    /// The id of the user who is signed in; nil if nobody is.
+    /// The id of the signed-in user; nil without a sign-in.
     public var userId: String? { engine.read { $0.machine.signIn.user?.id } }
 
-    /// What the server knows of the user (`user_data`), as JSON text; nil if nobody is signed in.
+    /// The server's data about the user (`user_data`), as JSON text; nil without a sign-in.
     public var userData: String? { engine.read { $0.machine.signIn.user?.data } }
 
-    /// What the server knows of the user (`user_data`), decoded.
+    /// The server's data about the user (`user_data`), decoded.
     ///
-    /// - Throws: The decoder's error. If nobody is signed in, JSON's `null` is decoded.
+    /// - Throws: The decoder's error. Without a sign-in, JSON's `null` is decoded.
     public func decodeUserData<T: Decodable>(as type: T.Type = T.self, decoder: JSONDecoder = JSONDecoder()) throws -> T
     {
         try decoder.decode(type, from: Data((userData ?? "null").utf8))
@@ -48,6 +48,6 @@ public final class PusherWatchlist: Sendable {
 
     init(engine: ClientEngine) { self.engine = engine }
 
-    /// The watched users who are online, as far as the server has reported. Empty while nobody is signed in.
+    /// The watched users who are online, as far as the server has reported. Empty without a sign-in.
     public var online: Set<String> { engine.read { $0.machine.signIn.online } }
 }

@@ -50,7 +50,7 @@ final class WatchlistCallbacks: Sendable {
         let callback = Callback(ids.next(), eventName, dispatcher, call)
         let isBound = state.withLockedValue { state in
             guard state.callbacks.count < limit else { return false }
-            // The watchlist is finished, so nobody would release this callback later.
+            // The watchlist is finished, so this callback is not stored.
             if !state.isFinished { state.callbacks.append(callback) }
             return true
         }

@@ -3,7 +3,7 @@ import PusherProtocol
 import RealtimeHTTP
 import RealtimeNetworking
 
-/// Carries out what the ``HTTPSessionStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``HTTPSessionStateMachine``, on one event loop.
 final class HTTPConnectionSession {
     private typealias Machine = HTTPSessionStateMachine
 

@@ -19,7 +19,7 @@ package protocol Transport: Sendable {
 
 /// An open socket, or one that is being opened. All calls are made on its event loop.
 package protocol TransportConnection: Sendable {
-    /// What carries the connection, once it is open.
+    /// The transport of the connection, after it is open.
     var report: TransportReport { get }
 
     /// How long the client may stop reading at most.

@@ -169,9 +169,9 @@ private final class ChosenConnection: TransportConnection {
     func abort() { session.value.abort() }
 }
 
-/// Carries out what a ``TransportChoice`` decides, on one event loop.
+/// Carries out the decisions of a ``TransportChoice``, on one event loop.
 private final class ChoosingSession {
-    /// What a candidate has received before a transport was chosen.
+    /// The input of a candidate before a transport was chosen.
     private enum Held {
         case text([UInt8])
         case binary(ByteBuffer)

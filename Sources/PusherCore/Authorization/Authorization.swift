@@ -1,4 +1,4 @@
-/// What an authorization is for, and on which connection.
+/// The subject of an authorization, and its connection.
 package struct AuthorizationQuestion: Hashable, Sendable {
     package enum Subject: Hashable, Sendable {
         case channel(String)

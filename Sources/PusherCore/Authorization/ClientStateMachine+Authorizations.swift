@@ -162,8 +162,8 @@ extension ClientStateMachine {
         sendSubscription(to: name, request, now: now, into: &effects)
     }
 
-    /// Continues presence channels that waited for the sign-in. They now know who subscribes, or that nobody is signed
-    /// in.
+    /// Continues presence channels that waited for the sign-in. They now know who subscribes, or that there is no
+    /// signed-in user.
     mutating func continuePresenceSubscriptions(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions {
             guard case .awaitingSignIn(let authorization) = subscription.phase else { continue }

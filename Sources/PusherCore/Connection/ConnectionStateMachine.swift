@@ -16,7 +16,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
 
     package struct Attempt: Hashable, Sendable {
         package var id: AttemptID
-        /// What carries it, once it is open; `nil` before.
+        /// The transport, after it is open; `nil` before.
         package var transport: TransportReport?
         package var isOpen: Bool { transport != nil }
         /// The handshake, if its message came before the socket was reported as open.
@@ -33,7 +33,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
     /// The time without a connection, from the first try or from the loss.
     struct Outage: Hashable, Sendable {
         var since: Instant
-        /// True after the delegate was told of the loss. The delegate is told once, however many attempts fail.
+        /// True after the delegate has got the loss. The delegate is told once, however many attempts fail.
         var isAnnounced = false
         var isUnavailable = false
         var lastFailure: PusherClientError?
@@ -324,7 +324,7 @@ package struct ConnectionStateMachine: Hashable, Sendable {
         return open(configuration, now: now)
     }
 
-    /// Forgets what was learned about one server: that it demands TLS, and how long it was away.
+    /// Forgets the knowledge about one server: that it demands TLS, and how long it was away.
     package mutating func forgetServer() -> [Action] {
         mustUseTLS = false
         return endOutage()

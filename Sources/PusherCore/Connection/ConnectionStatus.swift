@@ -41,7 +41,8 @@ extension ConnectionStatus {
 }
 
 extension ConnectionStatus {
-    /// Why there is no connection. Nil if there is one, if nothing has gone wrong yet, or if the app wants none.
+    /// The reason for a missing connection. Nil if there is one, if nothing has gone wrong yet, or if the app wants
+    /// none.
     public var reason: PusherClientError? {
         switch self {
         case .waiting(_, _, let reason), .refused(let reason): reason

@@ -115,7 +115,7 @@ struct SilenceWatch: Hashable, Sendable {
     /// Notes that there is a reason why the connection may be lost.
     mutating func expectLoss(until end: Instant) { explainedUntil = max(explainedUntil, end) }
 
-    /// Handles that the server has received what was sent. Returns the silence that the connection has thereby
+    /// Handles that the server has received the sent message. Returns the silence that the connection has thereby
     /// survived, or `nil` if it is not longer than before.
     ///
     /// A frame between a ping and its pong proves nothing: the server may have sent it before the connection was cut.

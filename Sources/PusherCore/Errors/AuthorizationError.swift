@@ -48,8 +48,8 @@ public struct AuthorizationError: Error, Sendable {
 
     /// What went wrong.
     public var kind: Kind
-    /// What went wrong, and what to do about it, in one line. It contains no secrets, and shows control characters of a
-    /// server's text by their escapes.
+    /// The problem and its solution, in one line. It contains no secrets, and shows control characters of a server's
+    /// text by their escapes.
     public var message: String
     /// The HTTP status of the answer, if there was one.
     public var httpStatus: Int?

@@ -14,14 +14,14 @@ public struct PusherClientError: Error, Sendable {
 
     /// The kind of error.
     public var code: Code
-    /// What failed and why, with the invalid value, and what to do about it, in one line. Control characters of a
-    /// server's text are shown by their escapes.
+    /// What failed and why, with the invalid value and the solution, in one line. Control characters of a server's text
+    /// are shown by their escapes.
     public var message: String
     /// The WebSocket close code, or the code of a `pusher:error`, that the server gave.
     public var serverCode: Int?
     /// The channel, if the error belongs to one.
     public var channelName: String?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
     /// The event that was not sent, decrypted or decoded, if the error belongs to one.
     public package(set) var eventName: String?
@@ -79,7 +79,7 @@ extension PusherClientError.Code {
     public static let connectionClosed = Self(rawValue: "connectionClosed")
     /// The server refused the connection for good. Another attempt without a change would be refused too.
     public static let connectionRefused = Self(rawValue: "connectionRefused")
-    /// Nothing came from the server for the activity timeout, nor for the pong timeout after a ping.
+    /// The server sent nothing during the activity timeout, or during the pong timeout after a ping.
     public static let pongTimedOut = Self(rawValue: "pongTimedOut")
     /// The retry policy, or a limit of attempts, ended the attempts to connect.
     public static let retriesExhausted = Self(rawValue: "retriesExhausted")

@@ -17,8 +17,8 @@ package struct ServerErrorMessage: Hashable, Sendable {
     /// SIGNATURE".
     package static func presentable(_ text: String) -> String {
         let text = text.prefix(fittingUTF8Bytes: 1_000).escapingControls.prefix(fittingUTF8Bytes: 1_000)
-        // The signed text may be about a user, and is JSON in that case. The names before it say what the error is
-        // about.
+        // The signed text may be about a user, and is JSON in that case. The names before it describe the subject of
+        // the error.
         let data = text.firstRange(of: "digest of ").flatMap { text[$0.upperBound...].firstIndex(of: "{") }
         let signature = text.firstRange(of: "but got ")?.upperBound
         guard let end = [data, signature].compactMap(\.self).min() else { return text }

@@ -10,8 +10,8 @@ public struct SubscriptionError: Error, Sendable {
     public var kind: PusherClientError.Code
     /// The channel.
     public var channelName: String
-    /// What went wrong, and what to do about it, in one line. It contains no secrets, and shows control characters of a
-    /// server's text by their escapes.
+    /// The problem and its solution, in one line. It contains no secrets, and shows control characters of a server's
+    /// text by their escapes.
     public var message: String
     /// The HTTP status of the authorization endpoint's answer, if there was one.
     public var httpStatus: Int?

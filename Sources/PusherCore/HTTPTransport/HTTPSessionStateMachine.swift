@@ -183,7 +183,7 @@ package struct HTTPSessionStateMachine: Hashable, Sendable {
     }
 
     package mutating func failed(_ number: Int, _ error: PusherClientError) -> [Action] {
-        // It brought nothing that could be lost.
+        // The successor had no data yet, so nothing is lost.
         if successor?.number == number, successor?.status == nil { return dropSuccessor() }
         guard current?.number == number || successor?.number == number else { return [] }
         return lose(error)

@@ -118,7 +118,7 @@ extension ClientStateMachine {
         signInWaiters = []
     }
 
-    /// Presence channels that failed because nobody was signed in can be subscribed now.
+    /// Presence channels that failed because of a missing sign-in can be subscribed now.
     private mutating func retryPresenceChannels(now: Instant, into effects: inout [Effect]) {
         for subscription in wantedSubscriptions where subscription.roster != nil {
             guard case .failed(let error) = subscription.phase, error.kind == .invalidAuthorization else { continue }
@@ -191,9 +191,9 @@ extension ClientStateMachine {
         }
     }
 
-    // MARK: The user's own channel. The app does not know of it: what goes wrong with it is reported.
+    // MARK: The user's own channel. The app does not know of it, so its failures are reported.
 
-    /// Does nothing if the server was asked on this connection, unless it has refused or not answered.
+    /// Subscribes to the channel of the user's own events, unless that is already pending or confirmed on this connection.
     mutating func subscribeToOwnChannel(of user: SignedInUser, now: Instant, into effects: inout [Effect]) {
         switch signIn.ownChannels[user.channelName] {
         case .asked, .subscribed: return

@@ -20,7 +20,7 @@ extension PusherStatistics {
         public static let closed43xx = Self(rawValue: "closed43xx")
         /// The server closed the connection with any other code, or with none.
         public static let closed = Self(rawValue: "closed")
-        /// The server sent `pusher:error` in place of its greeting, without a code or with one of no range above.
+        /// The server sent `pusher:error` instead of its greeting, without a code or with one outside the ranges above.
         public static let serverError = Self(rawValue: "serverError")
         /// The server was not reached, or the connection ended without a closing handshake.
         public static let network = Self(rawValue: "network")

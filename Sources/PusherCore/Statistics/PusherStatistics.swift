@@ -35,7 +35,7 @@ extension PusherStatistics {
         public var established = 0
         /// The same, by the transport that carries the connection.
         public var establishedOver: [PusherTransport: Int] = [:]
-        /// What carries the current connection, or carried the last one; nil if there was none.
+        /// The transport of the current connection, or of the last one; nil if there was none.
         public var transport: PusherTransport?
         /// Why other transports in ``PusherClientOptions/transports`` do not carry it, if they were tried, or cannot be
         /// used.
@@ -112,8 +112,8 @@ extension PusherStatistics {
         public var current = 0
         /// Subscriptions that the server confirmed, including those after a loss.
         public var succeeded = 0
-        /// Those of channels that had been subscribed before: after a loss, or because the app replaced the connection
-        /// or called ``PusherChannel/resubscribe()``.
+        /// Resubscriptions: after a loss, or because the app replaced the connection or called
+        /// ``PusherChannel/resubscribe()``.
         public var resubscribed = 0
         /// Subscriptions that were sent again because the server's rate limit may have dropped them.
         public var repeated = 0

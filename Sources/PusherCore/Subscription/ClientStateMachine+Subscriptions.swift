@@ -1,6 +1,6 @@
 import PusherProtocol
 
-/// Channels: what the app requests, and what the server answers. The last call wins, in every state.
+/// Channels: the app's requests, and the server's answers. The last call wins, in every state.
 extension ClientStateMachine {
     // MARK: Calls
 
@@ -102,7 +102,7 @@ extension ClientStateMachine {
         subscriptions.update(name) { $0.ownAuthorization = own }
     }
 
-    /// Unsubscribes the channel if this was the last lease, and nobody subscribed without one.
+    /// Unsubscribes the channel if this was the last lease, and the app has not subscribed without one.
     package mutating func endLease(of name: String, _ id: ChannelID, now: Instant, into effects: inout [Effect]) {
         guard let subscription = subscriptions[name], subscription.id == id, subscription.isWanted else { return }
         let leaseCount = max(subscription.leaseCount - 1, 0)

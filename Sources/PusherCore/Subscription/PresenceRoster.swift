@@ -42,7 +42,7 @@ package struct PresenceRoster: Hashable, Sendable {
         package var removed: [PresenceMember] = []
     }
 
-    /// The limits of a list. Its size is that of one message, because each subscription sends it in one.
+    /// The limits of a list. Its size is limited like that of a message, because each subscription sends it in one.
     package struct Limit: Hashable, Sendable {
         package var count = 100_000
         /// The bytes of all ids and of all data about members.

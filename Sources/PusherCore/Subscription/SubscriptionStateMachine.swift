@@ -42,7 +42,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     /// An authorization that the app made itself.
     package struct OwnAuthorization: Hashable, Sendable {
         package var authorization: Authorization
-        /// The socket id that it is for: that of the last connection when the app set it; `nil` if there was none.
+        /// The socket id of the connection that it is for, the last one when the app set it; `nil` if there was none.
         package var socketID: String?
     }
 
@@ -64,7 +64,8 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
     package var roster: PresenceRoster?
     /// `nil` if the channel is not encrypted.
     package var decryption: DecryptionStateMachine?
-    /// Whether the server refused what it had confirmed on this connection, and the client subscribed again.
+    /// Whether the server rejected a subscription that it had confirmed on this connection, and the client subscribed
+    /// again.
     private(set) var hasResubscribedAfterRefusal = false
     /// When the subscription was lost; nil if there was none.
     private var lostAt: Instant?
@@ -86,7 +87,7 @@ package struct SubscriptionStateMachine: Hashable, Sendable {
 
     package var isSubscribed: Bool { phase == .subscribed }
 
-    /// Whether events of the channel are for the app. Those of an invalid name may be for the signed-in user.
+    /// Whether events of the channel are for the app. Messages with an invalid name may be for the signed-in user.
     package var hasEvents: Bool {
         if case .invalid = phase { false } else { isWanted }
     }

@@ -1,4 +1,4 @@
-/// The channels by name, with a copy of what an ordinary event needs, so that delivering one copies nothing.
+/// The channels by name, with a copy of the fields that an ordinary event needs, so that delivering one copies nothing.
 package struct SubscriptionTable: Hashable, Sendable {
     private struct Entry: Hashable, Sendable {
         /// The channel that gets events as they arrive; nil if the app does not want it, or they have to be decrypted.

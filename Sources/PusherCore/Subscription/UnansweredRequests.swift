@@ -7,10 +7,10 @@
 struct UnansweredRequests: Hashable, Sendable {
     enum Request: Hashable, Sendable {
         case signIn
-        /// The subscription to a channel, also to that of the user's own events.
+        /// The subscription to a channel, including the channel of the user's own events.
         case channel(String)
-        /// A request whose answer is no longer needed, or whose answer cannot be distinguished from that of a later
-        /// try. It has a number.
+        /// A request whose answer is no longer needed, or may be confused with the answer to a later try. It has a
+        /// number.
         case abandoned(UInt64)
     }
 

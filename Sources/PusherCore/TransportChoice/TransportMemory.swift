@@ -1,4 +1,4 @@
-/// What was learned from earlier attempts about the transports of one server.
+/// The results of earlier attempts, for the transports of one server.
 package struct TransportMemory: Hashable, Sendable {
     /// The transport that carried the last connection.
     private struct Success: Hashable, Sendable {

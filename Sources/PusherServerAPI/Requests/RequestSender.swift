@@ -10,7 +10,7 @@ import RealtimePrimitives
 struct RequestSender: Sendable {
     struct Request: Sendable {
         var method: String
-        /// The path behind the application's, with a slash at its start, percent-encoded.
+        /// The rest of the path after `/apps/{id}`, with a slash at its start, percent-encoded.
         var path: String
         var parameters: [String: String] = [:]
         var body = ""

@@ -17,7 +17,7 @@ package struct TimerID: Hashable, Sendable {
     package init(rawValue: Int) { self.rawValue = rawValue }
 }
 
-/// What a client sent on a WebSocket.
+/// A message of a client on a WebSocket.
 package enum ClientMessage: Hashable, Sendable {
     case text(String)
     case binary([UInt8])
@@ -28,7 +28,7 @@ package enum ClientMessage: Hashable, Sendable {
     case violation(code: Int, reason: String)
 }
 
-/// What the server sends on a WebSocket.
+/// A message of the server on a WebSocket.
 package enum OutgoingFrame: Hashable, Sendable {
     case text(String)
     case binary([UInt8])
@@ -72,7 +72,7 @@ package enum ResponsePart: Hashable, Sendable {
     case abandoned
 }
 
-/// What the brain wants to be done, in order.
+/// The actions for the engine, in order.
 package enum ServerAction: Hashable, Sendable {
     /// Answer the upgrade with success.
     case accept(ConnectionID, subprotocol: String?)

@@ -28,7 +28,7 @@ extension ServerBrain {
         if let message = fault(in: auth, for: text) { throw SubscriptionRefusal(message: message) }
     }
 
-    /// What is wrong with an authorization, in Pusher's words.
+    /// The problem of an authorization, in Pusher's words.
     func fault(in auth: String, for text: String) -> String? {
         if options.acceptsAnySignature { return nil }
         let parts = auth.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)

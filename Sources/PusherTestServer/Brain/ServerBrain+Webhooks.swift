@@ -2,7 +2,7 @@ import PusherProtocol
 
 /// The content of webhooks (protocol clause 14).
 ///
-/// That a user has left is reported only after a while, and not if they have come back meanwhile.
+/// A leave is reported only after a delay, and not if the user has returned meanwhile.
 extension ServerBrain {
     /// The subject of a delayed webhook.
     enum Absence: Hashable, Sendable {

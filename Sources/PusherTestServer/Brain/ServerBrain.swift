@@ -2,7 +2,7 @@ import PusherEncryption
 
 /// The server's decisions as a value: inputs are its methods, outputs are actions.
 ///
-/// It has no clock, socket or task inside, and calls no closure. Nothing that a client sends can trap it.
+/// It has no clock, socket or task inside, and calls no closure. No message of a client can trap it.
 package struct ServerBrain: Sendable {
     let options: PusherTestServer.Options
     var dialect: PusherTestServer.Dialect { options.dialect }

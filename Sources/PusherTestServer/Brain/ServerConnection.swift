@@ -10,7 +10,7 @@ struct ServerConnection: Sendable {
         case ended
     }
 
-    /// What goes out, in order.
+    /// The output, in order.
     enum Outgoing: Hashable, Sendable {
         case frame(OutgoingFrame)
         case end

@@ -137,8 +137,8 @@ final class ServerEngine: Sendable {
         step { brain in brain.delivered(count, of: request) }
     }
 
-    /// Handles that the client has received the whole response, or that TCP has ended. Nothing more happens for the
-    /// request.
+    /// Handles that the client has received the whole response, or that TCP has ended. The request is complete, and no
+    /// further action follows.
     func requestEnded(_ request: RequestID) {
         step(state: { state in
             state.responders[request] = nil

@@ -11,7 +11,7 @@ extension PusherTestServer {
         case subscribers(of: String)
     }
 
-    /// What happens to a new connection instead of the normal beginning.
+    /// The effect on a new connection, instead of the normal beginning.
     public enum ConnectionFault: Hashable, Sendable {
         /// The upgrade is answered with this HTTP status.
         case refused(status: Int)

@@ -37,11 +37,11 @@ struct HTTPSession: Sendable {
         let request: RequestID
         let isStreaming: Bool
         var hasBegun = false
-        /// Nothing more is written.
+        /// The response is complete, and nothing more is written.
         var isFinished = false
-        /// Lines that were written, and have not reached the client yet. Oldest first. Oldest first.
+        /// Lines that were written, and have not reached the client yet. Oldest first.
         var undelivered = CircularBuffer<Line>()
-        /// How many bytes of them the front end has.
+        /// The number of their bytes that the front end has.
         var bytesUnderWay = 0
         /// Bytes that a proxy holds back.
         var held: [UInt8] = []

@@ -34,7 +34,7 @@ package final class InMemoryServer: Sendable {
         }
     }
 
-    /// What the network does with a new link or exchange.
+    /// The network's effect on a new link or exchange.
     package enum LinkFault: Hashable, Sendable {
         /// As if the server did not listen: the client gets ``InMemoryLink/Event/unreachable`` or
         /// ``InMemoryResponseEvent/failed(_:)``, and the server gets nothing.

@@ -150,7 +150,7 @@ final class HTTPRequestHandler: ChannelInboundHandler, RemovableChannelHandler {
         channel.writeAndFlush(ByteBuffer(string: "HTTP/1.1 100 Continue\r\n\r\n"), promise: nil)
     }
 
-    // These two methods allocate what the records keep. LeakSanitizer's configuration names them.
+    // These two methods allocate memory for the records. LeakSanitizer's configuration names them.
 
     private func collect(_ bytes: ByteBuffer, of head: HTTPRequestHead, on channel: any Channel) {
         guard bytes.readableBytes <= options.maximumRequestSize - body.count else {

@@ -6,7 +6,7 @@ import NIOHTTP1
 ///
 /// On the event loop only.
 final class ResponseWriter: Sendable {
-    /// What the request determines about its answer.
+    /// The parts of the answer that depend on the request.
     struct Form: Sendable {
         var crossOriginHeaders: [PusherTestServer.Request.Header] = []
         /// Whether the connection ends with the answer.

@@ -52,7 +52,7 @@ extension PusherTestServer.Dialect {
         public init() {}
     }
 
-    /// What new subscribers of cache channels get.
+    /// The messages to new subscribers of cache channels.
     public struct Cache: Hashable, Sendable {
         /// On which cache channels the last event is kept.
         public enum Replay: Hashable, Sendable, CaseIterable {

@@ -145,7 +145,7 @@ extension PusherTestServer {
 
         /// Messages about the users on presence channels.
         public var presence = Presence()
-        /// What new subscribers of cache channels get.
+        /// The messages to new subscribers of cache channels.
         public var cache = Cache()
         /// How client events are relayed.
         public var clientEvents = ClientEvents()

@@ -6,7 +6,7 @@ import RealtimeHTTP
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// Carries out what the ``EventStreamStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``EventStreamStateMachine``, on one event loop.
 final class EventStreamSession: Sendable {
     typealias Machine = EventStreamStateMachine
 

@@ -1,7 +1,7 @@
 import RealtimeHTTP
 import RealtimePrimitives
 
-/// Decides what an ``EventStream`` does: inputs are methods, and each returns the actions to carry out.
+/// Decides the actions of an ``EventStream``: inputs are methods, and each returns the actions to carry out.
 ///
 /// It has no clock, socket or task. The events of a response are read elsewhere. After the response has ended, the
 /// machine waits until all of them are read, because the last one determines where to resume.
@@ -43,7 +43,7 @@ struct EventStreamStateMachine: Sendable {
         case schedule(TimerID, after: Duration)
         case cancel(TimerID)
         case publish(State)
-        /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. The time is that of the machine's clock.
+        /// Publish the state ``EventStream/State/waiting(until:attempt:reason:)``. The time by the machine's clock.
         case publishWait(until: Duration, attempt: Int, reason: EventStreamError)
         /// End the sequence of events.
         case finish(Result<EventStreamInbox.Ending, EventStreamError>)

@@ -15,7 +15,7 @@ import RealtimePrimitives
 package struct EventStreamParser: Sendable {
     package enum Element: Hashable, Sendable {
         case event(ServerSentEvent)
-        /// The text behind the colon.
+        /// The text after the colon.
         case comment(String)
     }
 

@@ -27,7 +27,7 @@ public struct EventStreamError: Error, Sendable {
     public var lastEventID: String
     /// The event that could not be decoded.
     public var event: ServerSentEvent?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
 
     /// Creates an error.

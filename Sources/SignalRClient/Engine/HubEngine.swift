@@ -3,7 +3,7 @@ import NIOCore
 import RealtimePrimitives
 import SignalRCore
 
-/// Carries out what the ``HubStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``HubStateMachine``, on one event loop.
 final class HubEngine: Sendable {
     typealias Machine = HubStateMachine
 

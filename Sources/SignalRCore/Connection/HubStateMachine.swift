@@ -1,4 +1,4 @@
-/// Decides what a connection does: inputs are methods, and each returns the actions to carry out, in their order.
+/// Decides the actions of a connection: inputs are methods, and each returns the actions to carry out, in order.
 ///
 /// It has no clock, transport, task or closure. Times are on a clock that continues while the computer is suspended.
 package struct HubStateMachine: Sendable {
@@ -26,7 +26,7 @@ package struct HubStateMachine: Sendable {
         case reopen(AttemptID)
         /// Write bytes, and report the result to the waiting call.
         case write(AttemptID, [UInt8], receipt: WaiterID?)
-        /// Write what was written before, and close the transport. ``closed(_:_:now:)`` answers it.
+        /// Write the earlier bytes, and close the transport. ``closed(_:_:now:)`` answers it.
         case close(AttemptID)
         /// End the transport, or the attempt to open one, at once. No events of it are reported afterwards.
         case abort(AttemptID)
@@ -65,7 +65,7 @@ package struct HubStateMachine: Sendable {
 
     enum Phase: Sendable {
         case stopped
-        /// The first attempt of a start. The later ones are those of an outage.
+        /// The first attempt of a start. The later ones belong to an outage.
         case starting(Start)
         case connected
         /// The retry policy decides.

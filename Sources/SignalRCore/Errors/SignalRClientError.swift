@@ -17,7 +17,7 @@ public struct SignalRClientError: Error, Sendable {
     public var httpStatus: Int?
     /// The code of the server's WebSocket close frame, if it sent one.
     public var closeCode: Int?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
 
     /// Creates an error.

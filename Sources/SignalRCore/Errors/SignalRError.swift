@@ -54,7 +54,7 @@ public enum SignalRError: Error, Hashable, Sendable {
     case unexpectedMessageType(String)
     /// The stream was cancelled.
     case streamCancelled
-    /// Nothing came from the server for this many seconds.
+    /// The server sent nothing for this many seconds.
     case serverTimeout(Double)
 }
 

@@ -127,7 +127,7 @@ extension WebSocketSession {
         }
     }
 
-    /// Handles that the certificate is verified. No byte is sent before the key is found among the pins.
+    /// Continues after the certificate has been verified. No byte is sent before the key is found among the pins.
     func secured() {
         let handler = try? context?.channel.pipeline.syncOperations.handler(type: NIOSSLClientHandler.self)
         if case .full = options.tls.certificateVerification, let name = request.serverNameForTLS,

@@ -40,8 +40,8 @@ public struct WebSocketMessages: AsyncSequence, Sendable {
 
 /// Messages that have arrived and were not consumed yet.
 ///
-/// The connection is paused while the messages exceed the limit. Messages of the same read still arrive then, and at
-/// the end of the connection everything that the system has buffered.
+/// The connection is paused while the messages exceed the limit. During the pause, messages of the same read still arrive.
+/// At the end of the connection, all data that the system has buffered arrives too.
 final class MessageBuffer: Sendable {
     typealias Next = Result<WebSocketMessage?, WebSocketError>
 

@@ -5,7 +5,7 @@ import NIOPosix
 import RealtimeNetworking
 import RealtimePrimitives
 
-/// Carries out what the ``ReconnectingStateMachine`` decides, on one event loop.
+/// Carries out the decisions of the ``ReconnectingStateMachine``, on one event loop.
 final class ReconnectingSession: Sendable {
     typealias Machine = ReconnectingStateMachine
     typealias Open =

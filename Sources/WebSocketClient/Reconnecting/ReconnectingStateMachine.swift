@@ -1,6 +1,6 @@
 import RealtimePrimitives
 
-/// Decides what a ``ReconnectingWebSocket`` does: inputs are methods, and each returns the actions to carry out.
+/// Decides the actions of a ``ReconnectingWebSocket``: inputs are methods, and each returns the actions to carry out.
 ///
 /// It has no clock, socket or task. Everything that ends with a connection is part of the state ``Phase/open(_:)``.
 struct ReconnectingStateMachine: Sendable {
@@ -71,7 +71,7 @@ struct ReconnectingStateMachine: Sendable {
         var attempt: Attempt
         var since: Duration
         var lastActivity: Duration
-        /// The heartbeat's timer, or that of its answer; `nil` without a heartbeat.
+        /// The heartbeat's timer, or the timer of its answer; `nil` without a heartbeat.
         var timer: TimerID?
     }
 

@@ -21,7 +21,7 @@ public struct WebSocketError: Error, Sendable {
     public var closeCode: WebSocketCloseCode?
     /// The status of the server's answer to the upgrade, if it was not 101.
     public var httpStatus: Int?
-    /// The error underneath, for example that of the operating system.
+    /// The underlying error, for example of the operating system.
     public var cause: (any Error)?
 
     /// Creates an error.

@@ -7,7 +7,7 @@ import Testing
 struct AuthorizerTests {
     let context = FakeRequester().context()
 
-    /// What it does with the completion handler.
+    /// What the authorizer does with the completion handler.
     struct Completing: Authorizer {
         let body: @Sendable (String, String, @escaping @Sendable (PusherAuth?) -> Void) -> Void
 

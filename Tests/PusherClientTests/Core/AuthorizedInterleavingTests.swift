@@ -37,7 +37,7 @@ struct AuthorizedInterleavingTests {
         }
     }
 
-    /// Whatever came before: after all answers, both sides agree, and after `disconnect()` nothing is left.
+    /// After any events: after all answers, both sides agree, and after `disconnect()` nothing is left.
     private func expectAgreement(_ steps: [Step], _ world: World) {
         var world = world
         world.perform(.connect)

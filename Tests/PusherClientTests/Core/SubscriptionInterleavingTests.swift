@@ -27,7 +27,7 @@ struct SubscriptionInterleavingTests {
         }
     }
 
-    /// Whatever came before: after the server's answers, both sides agree.
+    /// After any events: after the server's answers, both sides agree.
     private func expectAgreement(_ steps: [Step], _ client: CoreClient, _ server: Server) {
         var (client, server) = (client, server)
         perform(.connect, &client, &server)

@@ -59,9 +59,9 @@ struct BackPressureTests {
         }
     }
 
-    /// Has the server cause elements.
+    /// Makes the server cause elements.
     ///
-    /// - Returns: How many.
+    /// - Returns: The number of elements.
     private func cause(_ source: Source, _ channels: Channels, round: Int) async throws -> Int {
         switch source {
         case .statuses, .resubscriptions:

@@ -44,7 +44,7 @@ struct EventSourceTests {
         }
     }
 
-    @Test("the article's table has each way", arguments: Form.allCases)
+    @Test("the article's table lists each way to get events", arguments: Form.allCases)
     func table(form: Form) throws {
         let tests = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
         let article = tests.deletingLastPathComponent().deletingLastPathComponent()

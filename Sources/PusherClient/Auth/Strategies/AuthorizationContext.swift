@@ -46,7 +46,7 @@ extension AuthorizationContext {
     }
 }
 
-/// What a message is about.
+/// The subject of a message.
 package enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
     case channel(String)
     case channels(Int)
@@ -62,7 +62,7 @@ package enum AuthorizationSubject: Hashable, Sendable, CustomStringConvertible {
 }
 
 extension AuthorizationError {
-    /// Makes the error for a wait that is no longer needed.
+    /// Makes the error for a wait that was cancelled.
     static func cancelled(_ subject: AuthorizationSubject) -> AuthorizationError {
         AuthorizationError(
             .requestFailed,
@@ -71,7 +71,7 @@ extension AuthorizationError {
         )
     }
 
-    /// Makes the error for what the app's code threw. The text of that error is not repeated, because it may contain
+    /// Makes the error for a failure in the app's code. The text of that error is not repeated, because it may contain
     /// secrets.
     static func thrown(_ error: any Error, by who: String, _ subject: AuthorizationSubject) -> AuthorizationError {
         if let error = error as? AuthorizationError { return error }

@@ -5,7 +5,7 @@ package import RealtimeHTTP
 package struct EndpointAnswer {
     /// In bytes. Signatures have about 90, shared secrets 44.
     package static let maximumAuthSize = ClientStateMachine.maximumAuthLength
-    /// In bytes. What servers take is less.
+    /// In bytes. Servers accept less.
     package static let maximumDataSize = ClientStateMachine.maximumDataLength
 
     let response: HTTPResponse
@@ -159,11 +159,11 @@ package struct EndpointAnswer {
 
     private static func isSecret(_ field: String) -> Bool {
         let field = field.lowercased()
-        // This field is not secret, and says what was wrong.
+        // This field is not secret, and describes the problem.
         return field != "www-authenticate" && secretFields.contains { field.contains($0) }
     }
 
-    /// The error with what is known of the answer, except what may be secret.
+    /// The error with the known parts of the answer, except those that may be secret.
     func error(_ kind: AuthorizationError.Kind, _ message: String, status: Int) -> AuthorizationError {
         AuthorizationError(
             kind,

@@ -344,7 +344,7 @@ extension ClientStateMachine {
         }
     }
 
-    /// The tests look up what the shell would know: what the call waits for.
+    /// The tests look up the reason why the call waits, which the shell would know.
     mutating func cancel(_ waiter: WaiterID, into effects: inout [Effect]) {
         let name = subscriptions.values.first { $0.waiters.contains(waiter) }?.name
         cancelWaiter(waiter, subscribing: name, into: &effects)
