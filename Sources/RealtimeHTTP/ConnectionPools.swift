@@ -1,4 +1,4 @@
-/// The connection pools of one requester: one for each way, and old ones that still have pending requests.
+/// The connection pools of one requester: a current one for each way to connect (directly or through a proxy), and old ones that still have pending requests.
 struct ConnectionPools<Way: Hashable & Sendable, Pool: AnyObject & Sendable>: Sendable {
     private struct Use {
         let pool: Pool

@@ -24,7 +24,7 @@ extension Demo {
         try timeline.note(.network, "the connection is cut")
         server.dropConnections()
         guard let resubscription = await resubscriptions.next() else {
-            throw ExitMessage("The channel was not subscribed again.")
+            throw ExitMessage("Demo failed: the channel was not subscribed again.")
         }
         let away = Int(resubscription.away.seconds * 1_000)
         try timeline.note(.ada, "subscribed to \(channel.name) again; it was away for \(away) ms")
@@ -65,14 +65,16 @@ extension Demo {
         request.headers.add(name: "Content-Type", value: "application/json")
         request.body = .bytes(ByteBuffer(string: signed.body))
         let response = try await HTTPClient.shared.execute(request, timeout: .seconds(10))
-        guard response.status == .ok else { throw ExitMessage("The REST API answered \(response.status).") }
+        guard response.status == .ok else {
+            throw ExitMessage("Demo failed: the REST API answered \(response.status).")
+        }
         let shown = signed.body.contains("ciphertext") ? "\(data), encrypted" : data
         try timeline.note(
             .backend,
             "POST /apps/\(server.options.application.id)/events: \(response.status.code)  \(shown)"
         )
         guard let received = await orders.next(), received.id == order.id else {
-            throw ExitMessage("Order \(order.id) did not arrive.")
+            throw ExitMessage("Demo failed: order \(order.id) did not arrive.")
         }
         try timeline.note(.ada, "got created: order \(received.id), \(received.item)")
     }

@@ -16,7 +16,7 @@ enum StandardOutput {
         } catch  where error.code == .EPIPE {
             throw ExitCode(128 + SIGPIPE)
         } catch {
-            throw ExitMessage("The output cannot be written: \(String(cString: strerror(error.code.rawValue)))")
+            throw ExitMessage("Output not written: \(String(cString: strerror(error.code.rawValue))).")
         }
     }
 }

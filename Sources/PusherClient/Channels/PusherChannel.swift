@@ -186,7 +186,7 @@ extension PusherChannel: Hashable {
     public func hash(into hasher: inout Hasher) { hasher.combine(ObjectIdentifier(self)) }
 }
 
-/// A channel is subscribed again after it was not, because of a loss or because the app requested it.
+/// The report that a channel is subscribed again, after a loss or because the app requested it.
 public struct Resubscription: Hashable, Sendable {
     /// The channel.
     public let channelName: String

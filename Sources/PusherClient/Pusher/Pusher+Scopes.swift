@@ -20,11 +20,11 @@ extension Pusher {
     ///
     /// - Parameters:
     ///   - isolation: The caller's actor, on which `body` runs. Leave it out.
-    ///   - body: The work; it is given the socket id. It runs in a task of its own, which is cancelled with the caller's.
+    ///   - body: The work, which gets the socket id. It runs in a task of its own, which is cancelled with the caller's.
     /// - Returns: What `body` returns.
-    /// - Throws: What ``connected(timeout:)`` throws, before `body` runs. After that, whichever comes first: the error with which
-    ///   the connection ended, or what `body` throws. If ``disconnect()`` ended `body`, a ``PusherClientError`` with the
-    ///   code ``PusherClientError/Code/disconnected`` takes the place of a `CancellationError`.
+    /// - Throws: The errors of ``connected(timeout:)``, before `body` runs. After that, the first of these: the error with which
+    ///   the connection ended, or the error of `body`. If ``disconnect()`` ended `body`, a ``PusherClientError`` with the
+    ///   code ``PusherClientError/Code/disconnected`` replaces a `CancellationError`.
     public func withConnection<Result>(
         isolation: isolated (any Actor)? = #isolation,
         _ body: (String) async throws -> Result

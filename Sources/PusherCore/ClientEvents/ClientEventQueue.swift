@@ -79,7 +79,7 @@ package struct ClientEventQueue: Hashable, Sendable {
         ready[channel, default: []] += items
     }
 
-    /// Removes the events of which only the newest counts, except the rest of one whose first part was sent. Returns
+    /// Removes waiting events that a newer one replaces, except the rest of an event whose first part was sent. Returns
     /// how many there were.
     package mutating func removeLatest(of name: String, on channel: ChannelID) -> Int {
         var isRest = true

@@ -3,8 +3,8 @@ import PusherProtocol
 extension PusherServerAPI {
     /// The state of a channel. Attributes that were not requested, or that the server does not have, are `nil`.
     public struct ChannelState: Hashable, Sendable {
-        /// Whether there is a subscriber. Answers about one channel contain it. Those about many channels list occupied
-        /// channels only.
+        /// Whether there is a subscriber. Answers about one channel contain it. Answers about several channels list only
+        /// occupied ones.
         public var isOccupied: Bool?
         /// How many users are on the channel: see ``ChannelInfo/userCount``.
         public var userCount: Int?

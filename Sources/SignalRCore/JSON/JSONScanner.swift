@@ -75,7 +75,7 @@ package struct JSONScanner {
                     let digits = content[(index + 2)...].prefix(4)
                     guard digits.count == 4, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
                     else {
-                        throw HubProtocolViolation("an escape of JSON is not one")
+                        throw HubProtocolViolation("a JSON string contains an invalid escape")
                     }
                     units.append(unit)
                     index += 6
@@ -104,7 +104,7 @@ package struct JSONScanner {
         case UInt8(ascii: "n"): 0x0A
         case UInt8(ascii: "r"): 0x0D
         case UInt8(ascii: "t"): 0x09
-        default: throw HubProtocolViolation("an escape of JSON is not one")
+        default: throw HubProtocolViolation("a JSON string contains an invalid escape")
         }
     }
 

@@ -63,7 +63,7 @@ struct ClosedPipeTests {
             var lines: [String] = []
             for await line in shell.lines { lines.append(line) }
             #expect(lines.count == 2)
-            #expect(lines.first?.hasPrefix("Error: The output cannot be written: ") == true)
+            #expect(lines.first?.hasPrefix("Error: Output not written: ") == true)
             #expect(lines.last == "status 1")
         }
     #endif

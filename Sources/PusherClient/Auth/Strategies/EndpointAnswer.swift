@@ -1,7 +1,7 @@
 import PusherProtocol
 package import RealtimeHTTP
 
-/// The answer of an authorization endpoint, and what can be wrong with it (protocol clause 8).
+/// The answer of an authorization endpoint, and its possible defects (protocol clause 8).
 package struct EndpointAnswer {
     /// In bytes. Signatures have about 90, shared secrets 44.
     package static let maximumAuthSize = ClientStateMachine.maximumAuthLength
