@@ -1,4 +1,4 @@
-/// What things take of the memory.
+/// Memory use.
 extension Plan {
     var memorySuites: [Suite] {
         guard hasMemory else { return [] }
