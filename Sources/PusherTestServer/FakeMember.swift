@@ -2,7 +2,6 @@ import PusherProtocol
 
 extension PusherTestServer {
     /// A member of a presence channel without a connection, which the server simulates. See ``join(_:in:userInfo:)``.
-    /// See ``join(_:in:userInfo:)``.
     public struct FakeMember: Sendable {
         /// The member's user id.
         public let userID: String

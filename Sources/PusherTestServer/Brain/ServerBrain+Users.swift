@@ -91,7 +91,7 @@ extension ServerBrain {
     // MARK: The users' own channels
 
     /// The connections on which a user is signed in, and which are subscribed to the user's own channel, unless a fault
-    /// prevents that. Oldest first. Oldest first.
+    /// prevents that. Oldest first.
     func reachableConnections(ofUser userID: String) -> [PusherTestServer.Connection] {
         let channel = ChannelName.serverToUserPrefix + userID
         let isPossible = subscriptionFault(of: channel).map { $0.isSuccess(of: channel) } ?? true
